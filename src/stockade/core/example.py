@@ -1,0 +1,59 @@
+"""One labelled text, what the model says of it, and what it means to have fooled the model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from stockade.core.text import Text
+
+_LOG_ODDS_LIMIT = 30.0
+_DIGITS = 3
+"""Scores move a little with the shape of the batch they were computed in; differences below 1e-3 of log-odds are noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The class probabilities of one text."""
+
+    probabilities: tuple[float, ...]
+
+    @property
+    def label(self) -> int:
+        """The predicted class: the most probable one, the first of them in a tie."""
+        return self.probabilities.index(max(self.probabilities))
+
+    def probability(self, label: int) -> float:
+        return self.probabilities[label]
+
+    def log_odds(self, label: int) -> float:
+        """ln(p / (1 - p)), rounded. Summing the other classes instead of taking 1 - p keeps its digits near p = 1."""
+        own = self.probabilities[label]
+        others = sum(self.probabilities[:label]) + sum(self.probabilities[label + 1 :])
+        if own <= 0.0:
+            return -_LOG_ODDS_LIMIT
+        if others <= 0.0:
+            return _LOG_ODDS_LIMIT
+        return round(max(-_LOG_ODDS_LIMIT, min(_LOG_ODDS_LIMIT, math.log(own / others))), _DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A text with its true class and, for targeted attacks, the class the attacker wants instead."""
+
+    id: str
+    text: Text
+    label: int
+    target: int | None = None
+
+    def fooled(self, scores: Scores) -> bool:
+        """Whether these scores mean that the attack has reached its goal."""
+        return scores.label != self.label if self.target is None else scores.label == self.target
+
+    def score(self, scores: Scores) -> float:
+        """How far the attacker has come, on the papers' scale: 1 - p(true class), or p(target)."""
+        return 1.0 - scores.probabilities[self.label] if self.target is None else scores.probabilities[self.target]
+
+    def gain(self, scores: Scores) -> float:
+        """The same on the log-odds scale and rounded: use it to compare candidates, it ranks them alike in every batch."""
+        return -scores.log_odds(self.label) if self.target is None else scores.log_odds(self.target)

@@ -1,0 +1,68 @@
+"""The seams: what Stockade asks of a classifier, and of an attack."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from random import Random
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stockade.core.example import Example
+from stockade.core.records import Outcome
+from stockade.core.text import TextInput
+
+Probabilities = NDArray[np.float64]
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """Anything that gives each text a row of class probabilities.
+
+    `labels` are the class names in column order. A model whose answer to the same text may differ from call to call sets
+    `deterministic = False`, and is then neither cached nor deduplicated. Texts are strings, or `(premise, hypothesis)`.
+    """
+
+    @property
+    def labels(self) -> tuple[str, ...]: ...
+
+    @property
+    def deterministic(self) -> bool: ...
+
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities: ...
+
+
+class Encoded(Protocol):
+    """A tokenised text: its length decides the batch it joins, equal keys are the same text to the model."""
+
+    @property
+    def key(self) -> Hashable: ...
+
+    def __len__(self) -> int: ...
+
+
+@runtime_checkable
+class EncodingClassifier(Classifier, Protocol):
+    """A classifier that lets the engine tokenise once, then batch by true length and drop texts it cannot tell apart."""
+
+    def encode(self, inputs: Sequence[TextInput]) -> Sequence[Encoded]: ...
+
+    def predict_encoded(self, batch: Sequence[Any]) -> Probabilities: ...
+
+
+@runtime_checkable
+class Fingerprinted(Protocol):
+    """A model that can say what exactly it is: the manifest records it and `--resume` compares it."""
+
+    def fingerprint(self) -> str: ...
+
+
+class Attack(Protocol):
+    """A published attack: a frozen dataclass of options with one coroutine.
+
+    `search` awaits requests (`Score`, …) and returns an `Outcome`. It knows nothing of batches, devices or other examples, and
+    takes every random choice from `rng`, which depends only on the run's seed, the example and the attack.
+    """
+
+    async def search(self, example: Example, rng: Random) -> Outcome: ...

@@ -1,0 +1,59 @@
+"""What a search returns and what a run keeps of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from stockade.core.text import Edit, Text
+
+Status = Literal["success", "failed", "skipped", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a search found: a text it believes to be adversarial, or the reason why there is none.
+
+    A found text is a claim. It becomes a success when the model, given that text alone, is fooled again.
+    """
+
+    text: Text | None
+    reason: str | None = None
+
+    @classmethod
+    def found(cls, text: Text) -> Outcome:
+        return cls(text)
+
+    @classmethod
+    def failed(cls, reason: str, closest: Text | None = None) -> Outcome:
+        """No adversarial text; `closest` is the best one seen, kept for the curious."""
+        return cls(closest, reason)
+
+    @property
+    def is_found(self) -> bool:
+        return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One example under one attack, as stored and exported (docs/runs.md describes every field)."""
+
+    id: str
+    attack: str
+    status: Status
+    reason: str | None
+    label: str
+    original: str
+    adversarial: str | None
+    original_prediction: str | None
+    adversarial_prediction: str | None
+    original_scores: tuple[float, ...] | None
+    adversarial_scores: tuple[float, ...] | None
+    queries: int
+    rows: int
+    edits: tuple[Edit, ...] = ()
+    perturbed_percent: float | None = None
+    similarity: float | None = None
+    premise: str | None = None
+    hit_rate: float | None = None
+    """For randomised models: the share of fresh draws that the adversarial text fools."""

@@ -1,0 +1,267 @@
+"""An immutable text that is edited by word and never forgets what it was.
+
+A `Text` is the words of a string and the exact gaps between them (`gaps[i]` stands before `words[i]`, the last gap ends the text),
+so that the user's spacing, case and punctuation come back to the letter. Every edit gives a new `Text` that knows, for each
+of its words, which original word it came from; the difference to the original is read off that map, not guessed.
+
+A word is a run of letters, digits and marks of any script, with apostrophes and hyphens inside it; each Han or kana character is
+a word of its own because those scripts are written without blanks. Emoji and punctuation belong to the gaps.
+
+A pair task (premise and hypothesis) is a `Text` of the hypothesis with the premise beside it: the premise cannot be edited.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
+from typing import Literal
+
+import regex
+
+TextInput = str | tuple[str, str]
+"""What a model is given: a string, or `(premise, hypothesis)` for pair tasks."""
+
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
+_LETTER = rf"[\p{{L}}\p{{N}}\p{{M}}_--[{_UNSPACED}]]"
+_WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|{_LETTER}+(?:['’*@\-‐‑\u200c\u200d]+{_LETTER}+)*", regex.V1)
+
+EditKind = Literal["replace", "insert", "delete"]
+PieceKind = Literal["same", "replace", "insert", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One difference to the original. `index` counts original words; an insertion stands before that word."""
+
+    op: EditKind
+    index: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a text beside its original, for highlighting: `before` is struck out, `after` is what stands there now."""
+
+    kind: PieceKind
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """A text in words and gaps; make one with `Text.parse`, change it with `replace`, `insert_*` and `delete`."""
+
+    words: tuple[str, ...]
+    gaps: tuple[str, ...]
+    origins: tuple[int | None, ...]
+    premise: str | None = None
+    _root: Text | None = field(default=None, repr=False)
+    _string: str | None = field(default=None, repr=False)
+    _starts: tuple[int, ...] | None = field(default=None, repr=False)
+
+    @classmethod
+    def parse(cls, string: str, premise: str | None = None) -> Text:
+        """The text of a string; `str(Text.parse(s)) == s` for every `s`."""
+        words, gaps, end = [], [], 0
+        for match in _WORD.finditer(string):
+            words.append(match.group())
+            gaps.append(string[end : match.start()])
+            end = match.end()
+        gaps.append(string[end:])
+        return cls(tuple(words), tuple(gaps), tuple(range(len(words))), premise, None, string)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __str__(self) -> str:
+        if self._string is None:
+            parts = [""] * (2 * len(self.words) + 1)
+            parts[::2] = self.gaps
+            parts[1::2] = self.words
+            object.__setattr__(self, "_string", "".join(parts))
+        assert self._string is not None
+        return self._string
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Text) and self.input == other.input
+
+    def __hash__(self) -> int:
+        return hash(self.input)
+
+    @property
+    def input(self) -> TextInput:
+        """What the model is given."""
+        return str(self) if self.premise is None else (self.premise, str(self))
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where in the string each word begins."""
+        if self._starts is None:
+            lengths = (len(gap) + len(word) for gap, word in zip(self.gaps, self.words, strict=False))
+            ends = accumulate(lengths)
+            starts = tuple(end - len(word) for end, word in zip(ends, self.words, strict=True))
+            object.__setattr__(self, "_starts", starts)
+        assert self._starts is not None
+        return self._starts
+
+    @property
+    def original(self) -> Text:
+        """The text this one was made from by edits; an unedited text is its own original."""
+        return self if self._root is None else self._root
+
+    @property
+    def indices(self) -> range:
+        """The indices of the words that may be edited."""
+        return range(len(self.words))
+
+    def _with(self, words: tuple[str, ...], gaps: tuple[str, ...], origins: tuple[int | None, ...]) -> Text:
+        return Text(words, gaps, origins, self.premise, self.original, None)
+
+    def replace(self, index: int, word: str) -> Text:
+        """This text with another word at `index`."""
+        self._check(index, word)
+        words, string, start = self.words, str(self), self.starts[index]
+        return Text(
+            words[:index] + (word,) + words[index + 1 :],
+            self.gaps,
+            self.origins,
+            self.premise,
+            self if self._root is None else self._root,
+            string[:start] + word + string[start + len(words[index]) :],
+        )
+
+    def replace_all(self, replacements: Mapping[int, str]) -> Text:
+        """This text with several words replaced at once."""
+        words = list(self.words)
+        for index, word in replacements.items():
+            self._check(index, word)
+            words[index] = word
+        return self._with(tuple(words), self.gaps, self.origins)
+
+    def insert_before(self, index: int, word: str) -> Text:
+        """This text with a new word in front of the word at `index`."""
+        self._check(index, word)
+        return self._insert(index, index + 1, word)
+
+    def insert_after(self, index: int, word: str) -> Text:
+        """This text with a new word right behind the word at `index`, before any punctuation that follows it."""
+        self._check(index, word)
+        return self._insert(index + 1, index + 1, word)
+
+    def _insert(self, at: int, gap_at: int, word: str) -> Text:
+        return self._with(
+            (*self.words[:at], word, *self.words[at:]),
+            (*self.gaps[:gap_at], " ", *self.gaps[gap_at:]),
+            (*self.origins[:at], None, *self.origins[at:]),
+        )
+
+    def delete(self, index: int) -> Text:
+        """This text without the word at `index`; one of the blanks around it goes too."""
+        self._check(index)
+        left, right = self.gaps[index], self.gaps[index + 1]
+        gap = left.rstrip() + right if left != left.rstrip() else left + right.lstrip()
+        last = index == len(self.words) - 1
+        if not gap and index > 0 and not last and _WORD.fullmatch(self.words[index - 1] + self.words[index + 1]):
+            gap = " "
+        return self._with(
+            self.words[:index] + self.words[index + 1 :],
+            (*self.gaps[:index], gap, *self.gaps[index + 2 :]),
+            self.origins[:index] + self.origins[index + 1 :],
+        )
+
+    def part(self, start: int, end: int) -> Text:
+        """The words from `start` up to `end` with what stands between them; a part of the original, not a list of deletions."""
+        words = self.words[start:end]
+        gaps = ("", *self.gaps[start + 1 : start + len(words)], "") if words else ("",)
+        return Text(words, gaps, tuple(range(len(words))), self.premise)
+
+    def _check(self, index: int, word: str | None = None) -> None:
+        if not 0 <= index < len(self.words):
+            raise IndexError(f"word {index} of a text of {len(self.words)} words")
+        if word == "":
+            raise ValueError("a word cannot be replaced by nothing: use delete")
+
+    def position_of(self, origin: int) -> int | None:
+        """Where the original word number `origin` stands now; None if it was deleted."""
+        try:
+            return self.origins.index(origin)
+        except ValueError:
+            return None
+
+    def rewritten(self, string: str) -> Text:
+        """`string` as an edited version of this text, its words aligned with this text's by the longest common runs."""
+        other = Text.parse(string)
+        origins: list[int | None] = [None] * len(other.words)
+        matcher = difflib.SequenceMatcher(None, self.words, other.words, autojunk=False)
+        for op, a, a_end, b, b_end in matcher.get_opcodes():
+            if op in ("equal", "replace"):
+                for old, new in zip(range(a, a_end), range(b, b_end), strict=False):
+                    origins[new] = self.origins[old]
+        return Text(other.words, other.gaps, tuple(origins), self.premise, self.original, string)
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Every difference to the original, in order of the original's words."""
+        return tuple(_edits(self))
+
+    @property
+    def perturbed_percent(self) -> float:
+        """Edited words (replaced, inserted or deleted) in percent of the original's words."""
+        return 100.0 * len(self.edits) / max(1, len(self.original.words))
+
+    def diff(self) -> tuple[Piece, ...]:
+        """The text in pieces, each the same as in the original or marked as replaced, inserted or deleted."""
+        return tuple(_pieces(self))
+
+
+def _edits(text: Text) -> Iterable[Edit]:
+    source, expected = text.original.words, 0
+    for word, origin in zip(text.words, text.origins, strict=True):
+        if origin is None:
+            yield Edit("insert", expected, "", word)
+            continue
+        for lost in range(expected, origin):
+            yield Edit("delete", lost, source[lost], "")
+        if word != source[origin]:
+            yield Edit("replace", origin, source[origin], word)
+        expected = origin + 1
+    for lost in range(expected, len(source)):
+        yield Edit("delete", lost, source[lost], "")
+
+
+def _pieces(text: Text) -> Iterable[Piece]:
+    source, expected = text.original.words, 0
+    for gap, word, origin in zip(text.gaps, text.words, text.origins, strict=False):
+        for lost in range(expected, origin if origin is not None else expected):
+            yield Piece("delete", source[lost], "")
+        if gap:
+            yield Piece("same", gap, gap)
+        if origin is None:
+            yield Piece("insert", "", word)
+            continue
+        kind: PieceKind = "same" if word == source[origin] else "replace"
+        yield Piece(kind, source[origin], word)
+        expected = origin + 1
+    for lost in range(expected, len(source)):
+        yield Piece("delete", source[lost], "")
+    if text.gaps[-1]:
+        yield Piece("same", text.gaps[-1], text.gaps[-1])
+
+
+def match_case(word: str, like: str) -> str:
+    """`word` in the case of `like`: all capitals, capitalised, or as it is."""
+    if len(like) > 1 and like.isupper():
+        return word.upper()
+    if like[:1].isupper():
+        return word[:1].upper() + word[1:]
+    return word
+
+
+@lru_cache(maxsize=65536)
+def is_single_word(string: str) -> bool:
+    """Whether a string would be read as exactly one word, so that putting it into a text keeps the word count."""
+    return _WORD.fullmatch(string) is not None

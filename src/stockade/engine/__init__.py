@@ -1,0 +1,1 @@
+"""Attacks are coroutines; the engine owns the batch."""

@@ -1,0 +1,50 @@
+"""What a search may ask for, as data.
+
+A search awaits a request; the scheduler collects the requests of all running searches, lets one service answer all of a kind together,
+and sends each search its own answer back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Self, TypeVar, cast
+
+from stockade.core.example import Scores
+from stockade.core.text import Text
+
+Answer = TypeVar("Answer")
+
+
+class Request(Generic[Answer]):
+    """Base of all requests: awaiting one suspends the search until the engine has the answer."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Request[Answer], Any, Answer]:
+        return cast(Answer, (yield self))
+
+
+@dataclass(frozen=True, slots=True)
+class Score(Request[list[Scores]]):
+    """Class probabilities of each text, in order. Costs one logical query per text.
+
+    When the budget does not reach for all texts, a request with `partial` set is answered for its first texts only (the search sees a
+    shorter list); any other ends the search. `counted` is off for what the harness itself asks.
+    """
+
+    texts: Sequence[Text]
+    partial: bool = False
+    counted: bool = True
+
+    def first(self, count: int) -> Self:
+        """The same request for its first `count` texts."""
+        return replace(self, texts=self.texts[:count])
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm(Request[list[Scores]]):
+    """Class probabilities of one text given to the model alone, `draws` times, past all caches. Costs no query."""
+
+    text: Text
+    draws: int = 1

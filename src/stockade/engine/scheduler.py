@@ -1,0 +1,132 @@
+"""Drives many searches at once and serves all their requests of one kind together.
+
+Not asyncio: a round is the same on every machine. Each round, every running search is waiting for something; the services answer all
+of it; every search is resumed in its order with its own answer. A search's own course depends only on its answers, so what it finds
+does not depend on how many others run beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from stockade.core.errors import SearchStopped, StockadeError
+from stockade.engine.budget import Meter
+from stockade.engine.requests import Confirm, Request, Score
+from stockade.engine.scoring import ScoringService
+
+Result = TypeVar("Result")
+Service = Callable[[Sequence[Any]], Sequence[Any]]
+
+CHARACTERS_IN_FLIGHT = 256 * 2**20
+"""Long texts make many long candidates; no new search starts while those of the running ones may hold this many characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Generic[Result]):
+    """A search to run: how to start it, and how much memory its candidates may take."""
+
+    start: Callable[[], Coroutine[Any, Any, Result]]
+    budget: int | None = None
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Generic[Result]):
+    """A search that has ended: its result, or the reason why it was stopped; and what it used."""
+
+    search: Search[Result]
+    result: Result | SearchStopped
+    queries: int
+    rows: int
+
+
+@dataclass(slots=True)
+class _Running(Generic[Result]):
+    search: Search[Result]
+    coroutine: Coroutine[Any, Any, Result]
+    meter: Meter
+    pending: Request[Any] | None = None
+
+
+class Scheduler:
+    """Runs searches over services, `concurrency` at a time."""
+
+    def __init__(self, services: Mapping[type[Request[Any]], Service], concurrency: int = 64) -> None:
+        self._services = dict(services)
+        self._concurrency = concurrency
+
+    @classmethod
+    def for_classifier(cls, scoring: ScoringService, concurrency: int = 64) -> Scheduler:
+        return cls({Score: scoring.answer_scores, Confirm: scoring.answer_confirmations}, concurrency)
+
+    def run(self, searches: Iterable[Search[Result]]) -> Iterator[Finished[Result]]:
+        """Yield each search as it ends. Closing the iterator stops all searches."""
+        waiting = iter(searches)
+        running: list[_Running[Result]] = []
+        try:
+            while True:
+                yield from self._admit(waiting, running)
+                if not running:
+                    return
+                answers = self._serve(running)
+                for search, answer in zip(list(running), answers, strict=True):
+                    finished = _advance(search, answer)
+                    if finished is not None:
+                        running.remove(search)
+                        yield finished
+        finally:
+            for search in running:
+                search.coroutine.close()
+
+    def _admit(self, waiting: Iterator[Search[Result]], running: list[_Running[Result]]) -> Iterator[Finished[Result]]:
+        while len(running) < self._concurrency:
+            if running and sum(item.search.weight for item in running) > CHARACTERS_IN_FLIGHT:
+                return
+            search = next(waiting, None)
+            if search is None:
+                return
+            started = _Running(search, search.start(), Meter(search.budget))
+            finished = _advance(started, None)
+            if finished is None:
+                running.append(started)
+            else:
+                yield finished
+
+    def _serve(self, running: Sequence[_Running[Any]]) -> list[Any]:
+        answers: list[Any] = [None] * len(running)
+        for search in running:
+            if type(search.pending) not in self._services:
+                raise StockadeError(f"no model here can answer a {type(search.pending).__name__} request")
+        for kind, service in self._services.items():
+            indices = [i for i, search in enumerate(running) if type(search.pending) is kind]
+            if not indices:
+                continue
+            for index, answer in zip(indices, service([running[i].pending for i in indices]), strict=True):
+                answers[index] = answer
+        return answers
+
+
+def _advance(running: _Running[Result], answer: Any) -> Finished[Result] | None:
+    """Resume a search with its answer until it asks again (None) or ends."""
+    while True:
+        try:
+            if isinstance(answer, SearchStopped):
+                request = running.coroutine.throw(answer)
+            else:
+                request = running.coroutine.send(answer)
+        except StopIteration as stop:
+            return _finish(running, stop.value)
+        except SearchStopped as stopped:
+            return _finish(running, stopped)
+        try:
+            running.pending = running.meter.admit(request) if isinstance(request, Score) else request
+        except SearchStopped as stopped:
+            answer = stopped
+            continue
+        return None
+
+
+def _finish(running: _Running[Result], result: Result | SearchStopped) -> Finished[Result]:
+    return Finished(running.search, result, running.meter.queries, running.meter.rows)

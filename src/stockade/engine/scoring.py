@@ -1,0 +1,164 @@
+"""The service that answers `Score` and `Confirm`: deduplicated, cached, batched by length, faults contained to the text that causes them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
+from stockade.core.example import Scores
+from stockade.core.protocols import Classifier, EncodingClassifier, Probabilities
+from stockade.core.text import TextInput
+from stockade.engine.batching import TokenBudget, cut_batches
+from stockade.engine.cache import BoundedCache
+from stockade.engine.requests import Confirm, Score
+
+Verdict = Scores | ScoringFailed
+_CHARACTERS_PER_TOKEN = 4
+
+
+class ScoringService:
+    """Scores texts for all searches with one classifier; counts what the model really had to compute."""
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        budget: TokenBudget | None = None,
+        cache: BoundedCache[Verdict] | None = None,
+    ) -> None:
+        self._classifier = classifier
+        self._encoder = classifier if isinstance(classifier, EncodingClassifier) else None
+        self._budget = budget or TokenBudget()
+        self._cache = cache or BoundedCache()
+        self.rows = 0
+        self.model_seconds = 0.0
+
+    def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
+        """Each request's scores in order, or the first failure among its texts."""
+        inputs = [[text.input for text in request.texts] for request in requests]
+        flat = [item for group in inputs for item in group]
+        if self._classifier.deterministic:
+            table = self._score_unique(dict.fromkeys(flat))
+            return [_collect([table[item] for item in group]) for group in inputs]
+        verdicts = iter(self._compute(flat))
+        return [_collect([next(verdicts) for _ in group]) for group in inputs]
+
+    def answer_confirmations(self, requests: Sequence[Confirm]) -> list[list[Scores] | SearchStopped]:
+        """Each text by itself, as a user would send it: no batch, no cache."""
+        return [
+            _collect([self._compute([request.text.input])[0] for _ in range(request.draws)]) for request in requests
+        ]
+
+    def _score_unique(self, inputs: dict[TextInput, None]) -> dict[TextInput, Verdict]:
+        table: dict[TextInput, Verdict] = {}
+        missing: list[TextInput] = []
+        for item in inputs:
+            known = self._cache.get(item)
+            if known is None:
+                missing.append(item)
+            else:
+                table[item] = known
+        for item, verdict in zip(missing, self._compute(missing), strict=True):
+            table[item] = verdict
+            self._cache.put(item, verdict)
+        return table
+
+    def _compute(self, inputs: Sequence[TextInput]) -> list[Verdict]:
+        if not inputs:
+            return []
+        if self._encoder is None:
+            lengths = [1 + _characters(item) // _CHARACTERS_PER_TOKEN for item in inputs]
+            return self._run(inputs, lengths, self._classifier.predict_proba)
+        return self._compute_encoded(inputs, self._encoder)
+
+    def _compute_encoded(self, inputs: Sequence[TextInput], encoder: EncodingClassifier) -> list[Verdict]:
+        started = time.perf_counter()
+        encoded = _contained(encoder.encode, inputs)
+        self.model_seconds += time.perf_counter() - started
+        if not self._classifier.deterministic:
+            return self._run_valid(encoded, encoder)
+        first: dict[Hashable, int] = {}
+        for index, item in enumerate(encoded):
+            if not isinstance(item, ScoringFailed):
+                first.setdefault(item.key, index)
+        verdicts = dict(zip(first, self._run_valid([encoded[i] for i in first.values()], encoder), strict=True))
+        return [item if isinstance(item, ScoringFailed) else verdicts[item.key] for item in encoded]
+
+    def _run_valid(self, encoded: Sequence[Any], encoder: EncodingClassifier) -> list[Verdict]:
+        valid = [item for item in encoded if not isinstance(item, ScoringFailed)]
+        scored = iter(self._run(valid, [len(item) for item in valid], encoder.predict_encoded))
+        return [item if isinstance(item, ScoringFailed) else next(scored) for item in encoded]
+
+    def _run(
+        self, items: Sequence[Any], lengths: Sequence[int], predict: Callable[[Sequence[Any]], Probabilities]
+    ) -> list[Verdict]:
+        verdicts: list[Verdict | None] = [None] * len(items)
+        for indices in cut_batches(items, lengths, self._budget):
+            started = time.perf_counter()
+            rows = self._predict([items[i] for i in indices], predict)
+            seconds = time.perf_counter() - started
+            self.model_seconds += seconds
+            self.rows += len(indices)
+            self._budget.observe(len(indices) * lengths[indices[0]], seconds)
+            for index, verdict in zip(indices, rows, strict=True):
+                verdicts[index] = verdict
+        return [verdict for verdict in verdicts if verdict is not None]
+
+    def _predict(self, batch: list[Any], predict: Callable[[Sequence[Any]], Probabilities]) -> list[Verdict]:
+        try:
+            return _verdicts(predict(batch), len(batch), len(self._classifier.labels))
+        except Exception as error:
+            if _is_out_of_memory(error):
+                self._budget.halve()
+            if len(batch) == 1:
+                return [ScoringFailed(_reason(error))]
+        half = len(batch) // 2
+        return self._predict(batch[:half], predict) + self._predict(batch[half:], predict)
+
+
+def _contained(encode: Callable[[Sequence[TextInput]], Sequence[Any]], inputs: Sequence[TextInput]) -> list[Any]:
+    """Encode all at once; if that raises, halve until the texts that cannot be encoded stand alone."""
+    try:
+        return list(encode(inputs))
+    except Exception as error:
+        if len(inputs) == 1:
+            return [ScoringFailed(_reason(error))]
+    half = len(inputs) // 2
+    return _contained(encode, inputs[:half]) + _contained(encode, inputs[half:])
+
+
+def _verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]:
+    values = np.asarray(answer, dtype=np.float64)
+    if values.shape != (rows, classes):
+        raise ModelError(f"the model answered with shape {values.shape} for {rows} texts and {classes} classes")
+    finite = np.isfinite(values).all(axis=1)
+    return [
+        Scores(tuple(row)) if good else ScoringFailed("the model answered with NaN or infinite probabilities")
+        for row, good in zip(values.tolist(), finite.tolist(), strict=True)
+    ]
+
+
+def _collect(verdicts: list[Verdict]) -> list[Scores] | SearchStopped:
+    scores = []
+    for verdict in verdicts:
+        if isinstance(verdict, ScoringFailed):
+            return verdict
+        scores.append(verdict)
+    return scores
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ModelError):
+        return str(error)
+    return f"the model raised {type(error).__name__}: {error}".rstrip(": ")[:500]
+
+
+def _characters(item: TextInput) -> int:
+    return len(item) if isinstance(item, str) else len(item[0]) + len(item[1])
