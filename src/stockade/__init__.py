@@ -1,0 +1,73 @@
+"""Stockade red-teams, hardens and certifies text classifiers.
+
+    import stockade as st
+
+    run = st.attack("builtin:sentiment-cnn", "builtin:reviews", "pwws", limit=50)
+    run.summary
+
+Nothing heavy is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stockade.api import DataOptions, ModelOptions, attack
+    from stockade.core.errors import StockadeError
+    from stockade.core.example import Example, Scores
+    from stockade.core.protocols import Classifier
+    from stockade.core.records import Outcome, Record
+    from stockade.core.text import Text
+    from stockade.datasets import load_data
+    from stockade.engine.requests import Score
+    from stockade.models import load_model
+    from stockade.runs.run import Run
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Classifier": "stockade.core.protocols",
+    "DataOptions": "stockade.api",
+    "Example": "stockade.core.example",
+    "ModelOptions": "stockade.api",
+    "Outcome": "stockade.core.records",
+    "Record": "stockade.core.records",
+    "Run": "stockade.runs.run",
+    "Score": "stockade.engine.requests",
+    "Scores": "stockade.core.example",
+    "StockadeError": "stockade.core.errors",
+    "Text": "stockade.core.text",
+    "attack": "stockade.api",
+    "load_data": "stockade.datasets",
+    "load_model": "stockade.models",
+}
+
+__all__ = [
+    "Classifier",
+    "DataOptions",
+    "Example",
+    "ModelOptions",
+    "Outcome",
+    "Record",
+    "Run",
+    "Score",
+    "Scores",
+    "StockadeError",
+    "Text",
+    "attack",
+    "load_data",
+    "load_model",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'stockade' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

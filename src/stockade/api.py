@@ -1,0 +1,158 @@
+"""The functions behind `import stockade as st`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from stockade.attacks.registry import make_attack
+from stockade.core.errors import RunError
+from stockade.datasets import prepare_examples
+from stockade.jobs import AttackJob, DataOptions, ModelOptions
+from stockade.runs.attack import AttackSettings, Observer, run_attacks
+from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest, write_json
+from stockade.runs.run import Run
+from stockade.runs.similarity import Encoder, measure_similarities, scale_of
+from stockade.runs.store import FILE_NAME as STORE_NAME
+from stockade.runs.store import Store
+
+__all__ = ["DataOptions", "ModelOptions", "attack", "resume"]
+
+
+def attack(
+    model: object,
+    data: object,
+    *attacks: str,
+    preset: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    budget: int | None = None,
+    max_changed: float | None = None,
+    target: str | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    similarity: bool = True,
+    max_words: int = 5_000,
+    concurrency: int = 64,
+    batch_tokens: int | None = None,
+    seconds: float | None = None,
+    data_options: DataOptions | None = None,
+    model_options: ModelOptions | None = None,
+    observer: Observer | None = None,
+) -> Run:
+    """Attack a classifier and return the run.
+
+    `model` and `data` are references as on the command line, or the objects themselves: a Hugging Face `(model, tokenizer)` or
+    pipeline, an estimator with `predict_proba`, any function from a list of texts to rows of probabilities; a list of
+    `(text, label)`, a data frame. `attacks` are names as `stockade ls attacks` shows them, with a preset or options if you like:
+    `"pwws@textattack"`, `"deepwordbug:scoring=tail"`. Without `out` the run lives in a temporary folder as long as the returned
+    object; `run.save(folder)` keeps it.
+    """
+    data_options = data_options or DataOptions()
+    job = AttackJob(
+        model,
+        data,
+        tuple(make_attack(reference, preset, max_changed=max_changed) for reference in attacks),
+        seed,
+        budget,
+        max_words,
+        target,
+        similarity,
+        data_options if limit is None else replace(data_options, limit=limit),
+        model_options or ModelOptions(),
+    )
+    settings = AttackSettings(job.attacks, seed, budget, max_words, concurrency, batch_tokens, seconds)
+    if out is not None:
+        return _execute(job, settings, Path(out), resume, observer)
+    if resume:
+        raise RunError("There is nothing to resume without a run folder: name it with --out.")
+    folder = Path(tempfile.mkdtemp(prefix="stockade-"))
+    try:
+        run = _execute(job, settings, folder, False, observer)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(run, shutil.rmtree, folder, ignore_errors=True)
+    return run
+
+
+def resume(
+    folder: str | Path, *, concurrency: int = 64, batch_tokens: int | None = None, observer: Observer | None = None
+) -> Run:
+    """Go on with an interrupted run; its manifest says with what."""
+    path = Path(folder)
+    job = AttackJob.from_manifest(path, read_manifest(path))
+    settings = AttackSettings(job.attacks, job.seed, job.budget, job.max_words, concurrency, batch_tokens)
+    return _execute(job, settings, path, True, observer)
+
+
+def _execute(
+    job: AttackJob, settings: AttackSettings, folder: Path, resume: bool, observer: Observer | None
+) -> Run:
+    if not resume:
+        _refuse_existing(folder)
+    classifier = job.model_options.load(job.model)
+    examples = prepare_examples(
+        job.data_options.load(job.data),
+        classifier.labels,
+        limit=job.data_options.limit,
+        seed=job.seed,
+        label_map=job.data_options.label_map,
+    )
+    if job.target is not None:
+        examples = examples.with_target(job.target)
+    encoder = _LazyEncoder() if job.similarity else None
+    _begin(folder, job.manifest(classifier, examples, None if encoder is None else scale_of(encoder)), resume)
+    try:
+        run_attacks(classifier, examples, settings, folder, observer)
+        if encoder is not None:
+            with Store(folder, writable=True) as store:
+                for named in job.attacks:
+                    measure_similarities(store, named.key, encoder)
+    finally:
+        if (folder / STORE_NAME).exists():
+            Run(folder).write_summary()
+    return Run(folder)
+
+
+def _refuse_existing(folder: Path) -> None:
+    """Existing runs, and other people's files, are never overwritten."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        is_run = (folder / FILE_NAME).exists()
+        hint = "Continue it with --resume, or choose another --out." if is_run else "Choose another --out."
+        raise RunError(f"{folder} exists already and is not empty. {hint}")
+
+
+def _begin(folder: Path, manifest: Mapping[str, Any], resume: bool) -> None:
+    if resume and folder.exists() and any(folder.iterdir()):
+        check_resumable(folder, read_manifest(folder), manifest)
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / FILE_NAME, manifest)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
+
+
+class _LazyEncoder:
+    """The default sentence encoder, loaded when the first similarity is measured."""
+
+    name = "all-MiniLM-L6-v2"
+
+    def __init__(self) -> None:
+        self._encoder: Encoder | None = None
+
+    def __call__(self) -> Encoder:
+        if self._encoder is None:
+            from stockade.models.sentence_encoder import SentenceEncoder
+
+            self._encoder = SentenceEncoder()
+        return self._encoder
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        return self().embed(texts)

@@ -1,0 +1,151 @@
+"""DeepWordBug (Gao et al. 2018, Black-box Generation of Adversarial Text Sequences to Evade Deep Learning Classifiers, IEEE S&P Workshops).
+
+Score the words, then misspell the most important ones. With F the score of the class under attack and x[a..b] words a to b:
+
+    replace-1:  F(x) - F(x with word i unknown)
+    temporal:   F(x[..i]) - F(x[..i-1])          the first word against 1/C
+    tail:       F(x[i..]) - F(x[i+1..])          the last word against 1/C
+    combined:   temporal + tail
+
+The preset `paper` is the one-shot attack: combined scores, each word in turn misspelled by one transform without looking at the
+model, until the Levenshtein distance to the original would pass 30; then the model is asked once. `textattack` is greedy: words in
+order of replace-1, all transforms tried once per word, the best kept if it helps, until the label changes.
+
+Differences to the paper: a blank is never inserted, so the number of words stays; letters of any script are swapped and deleted, inserted
+and substituted letters are those of the Latin alphabet. The authors' one-shot tool does not say how its transform
+is chosen when several are allowed: here at random for each word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from stockade.attacks.greedy import changes_allowed, descending, greedy
+from stockade.attacks.misspellings import TRANSFORMS, Transform, misspell
+from stockade.attacks.registry import register
+from stockade.core.errors import OptionError
+from stockade.core.example import Example, Scores
+from stockade.core.records import Outcome
+from stockade.core.text import Text
+from stockade.engine.requests import Score
+from stockade.lexicon import is_stop_word
+
+Scoring = Literal["combined", "temporal", "tail", "replace-1"]
+
+
+@register(
+    "deepwordbug",
+    paper="Gao et al. 2018",
+    presets={
+        "paper": {},
+        "textattack": {"scoring": "replace-1", "one_shot": False, "skip_stop_words": True},
+    },
+)
+@dataclass(frozen=True, slots=True)
+class DeepWordBug:
+    """Misspells the words the model relies on most, within an edit distance of 30."""
+
+    scoring: Scoring = "combined"
+    transforms: tuple[Transform, ...] = ("swap", "substitute", "delete", "insert")
+    max_edit_distance: int = 30
+    one_shot: bool = True
+    skip_stop_words: bool = False
+    tail_weight: float = 1.0
+    """The lambda of the combined score."""
+    unknown: str = "[UNK]"
+    max_changed: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.transforms:
+            raise OptionError(f"deepwordbug needs at least one transform (known: {', '.join(TRANSFORMS)}).")
+
+    async def search(self, example: Example, rng: Random) -> Outcome:
+        text = example.text
+        words = [i for i in text.indices if len(text.words[i]) > 1]
+        if self.skip_stop_words:
+            words = [i for i in words if not is_stop_word(text.words[i])]
+        if not words:
+            return Outcome.failed("no word is long enough to be misspelled")
+        clean = (await Score([text]))[0]
+        importance = await self._importance(example, clean, words)
+        order = descending(words, [importance[i] for i in words])
+        allowed = changes_allowed(example, self.max_changed)
+        if self.one_shot:
+            return await self._one_shot(example, order[:allowed], rng)
+        spent = Spending(self.max_edit_distance)
+        return await greedy(example, clean, order, lambda now, i: self._misspelled(now, i, spent, rng), allowed)
+
+    async def _importance(self, example: Example, clean: Scores, words: Sequence[int]) -> dict[int, float]:
+        if self.scoring == "replace-1":
+            hidden = await Score([example.text.replace(i, self.unknown) for i in words])
+            return {i: example.score(scores) for i, scores in zip(words, hidden, strict=True)}
+        importance = dict.fromkeys(example.text.indices, 0.0)
+        if self.scoring in ("combined", "temporal"):
+            importance = await temporal_scores(example, clean)
+        if self.scoring in ("combined", "tail"):
+            tail = await tail_scores(example, clean)
+            weight = self.tail_weight if self.scoring == "combined" else 1.0
+            importance = {i: importance[i] + weight * tail[i] for i in importance}
+        return importance
+
+    async def _one_shot(self, example: Example, order: Sequence[int], rng: Random) -> Outcome:
+        text, left = example.text, self.max_edit_distance
+        for index in order:
+            misspelled = misspell(text.words[index], rng.choice(self.transforms), rng)
+            if misspelled is None:
+                continue
+            if misspelled.distance > left:
+                break
+            text, left = text.replace(index, misspelled.word), left - misspelled.distance
+        if text is example.text:
+            return Outcome.failed("no word can be misspelled")
+        scores = await Score([text])
+        return Outcome.found(text) if example.fooled(scores[0]) else Outcome.failed("the model was not fooled", text)
+
+    def _misspelled(self, text: Text, index: int, spent: Spending, rng: Random) -> list[Text]:
+        made = (misspell(text.words[index], transform, rng) for transform in self.transforms)
+        left = spent.left(text)
+        return [text.replace(index, item.word) for item in made if item is not None and item.distance <= left]
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """How much of the edit distance a text of one-word misspellings has left: the distances of its words add up."""
+
+    limit: int
+
+    def left(self, text: Text) -> int:
+        from stockade.attacks.misspellings import levenshtein
+
+        return self.limit - sum(levenshtein(edit.before, edit.after) for edit in text.edits)
+
+
+async def temporal_scores(example: Example, clean: Scores) -> dict[int, float]:
+    """F(x[..i]) - F(x[..i-1]) for every word; they add up to F(x) - 1/C."""
+    text, n = example.text, len(example.text)
+    prefixes = await Score([text.part(0, end) for end in range(1, n)])
+    values = [_level(example, scores) for scores in [*prefixes, clean]]
+    before = [_chance(example, clean), *values[:-1]]
+    return {i: values[i] - before[i] for i in range(n)}
+
+
+async def tail_scores(example: Example, clean: Scores) -> dict[int, float]:
+    """F(x[i..]) - F(x[i+1..]) for every word; they add up to F(x) - 1/C."""
+    text, n = example.text, len(example.text)
+    suffixes = await Score([text.part(start, n) for start in range(1, n)])
+    values = [_level(example, scores) for scores in [clean, *suffixes]]
+    after = [*values[1:], _chance(example, clean)]
+    return {i: values[i] - after[i] for i in range(n)}
+
+
+def _level(example: Example, scores: Scores) -> float:
+    """What the attacker wants to bring down: the true class, or everything but the target."""
+    return 1.0 - example.score(scores)
+
+
+def _chance(example: Example, clean: Scores) -> float:
+    classes = len(clean.probabilities)
+    return 1 / classes if example.target is None else 1 - 1 / classes

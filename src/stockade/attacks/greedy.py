@@ -1,0 +1,43 @@
+"""What greedy word attacks share (SPEC 0.8): walk the words in a fixed order, keep a change that helps, stop at the first success."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from stockade.core.example import Example, Scores
+from stockade.core.records import Outcome
+from stockade.core.text import Text
+from stockade.engine.requests import Score
+
+Candidates = Callable[[Text, int], Sequence[Text]]
+
+
+def changes_allowed(example: Example, max_changed: float | None) -> int:
+    """How many words may differ from the original: a share of its words, rounded down."""
+    return len(example.text) if max_changed is None else int(max_changed * len(example.text))
+
+
+def descending(indices: Sequence[int], values: Sequence[float]) -> list[int]:
+    """The indices by falling value; equal values (up to 1e-6) in text order, so that every machine walks alike."""
+    return [index for _, index in sorted(zip((-round(value, 6) for value in values), indices, strict=True))]
+
+
+async def greedy(
+    example: Example, clean: Scores, order: Iterable[int], candidates: Candidates, allowed: int
+) -> Outcome:
+    """Replace words in the given order of original indices by the candidate that helps most; only an improvement is kept."""
+    current, gain, changed = example.text, example.gain(clean), 0
+    for index in order:
+        if changed >= allowed:
+            return Outcome.failed(f"no success with {allowed} changed words", current)
+        tried = candidates(current, index)
+        if not tried:
+            continue
+        scores = await Score(tried, partial=True)
+        best = max(range(len(scores)), key=lambda i: (example.gain(scores[i]), -i))
+        if example.gain(scores[best]) <= gain:
+            continue
+        current, gain, changed = tried[best], example.gain(scores[best]), changed + 1
+        if example.fooled(scores[best]):
+            return Outcome.found(current)
+    return Outcome.failed("every word was tried", current)

@@ -1,0 +1,131 @@
+"""PWWS: probability weighted word saliency (Ren et al. 2019, Generating Natural Language Adversarial Examples through …, ACL).
+
+    S_i  = p_y(x) - p_y(x with word i unknown)                    how much the model needs the word
+    w*_i = the synonym of word i that lowers p_y(x) most, dP_i = by how much
+    H_i  = softmax(S)_i * dP_i
+    replace words by their w*_i in order of decreasing H_i, until the label changes
+
+Differences to the paper: an unknown word is written as `[UNK]` instead of a zeroed embedding, because the model is a black box; named
+entities are treated like other words; parts of speech come from a tagger that also works on lower-case text.
+The preset `authors` follows the authors' code, where a synonym must also have the same fine-grained tag and another lemma. `textattack`
+follows that package: any WordNet lemma whatever its part of speech, stop words kept, dP_i = 1 - min p_y, and the substitute
+chosen anew on the current text, kept only if it helps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from stockade.attacks.greedy import changes_allowed, descending, greedy
+from stockade.attacks.registry import register
+from stockade.core.example import Example, Scores
+from stockade.core.records import Outcome
+from stockade.core.text import Text, is_single_word, match_case
+from stockade.engine.requests import Score
+from stockade.lexicon import is_stop_word, load_tagger, load_wordnet, wordnet_pos
+
+_TEXTATTACK = {"same_pos": "any", "skip_stop_words": True, "choose_again": True, "weight": "score"}
+
+
+@register(
+    "pwws", paper="Ren et al. 2019", presets={"paper": {}, "authors": {"same_pos": "fine"}, "textattack": _TEXTATTACK}
+)
+@dataclass(frozen=True, slots=True)
+class PWWS:
+    """Swaps words for WordNet synonyms in order of probability weighted saliency."""
+
+    same_pos: Literal["coarse", "fine", "any"] = "coarse"
+    skip_stop_words: bool = False
+    choose_again: bool = False
+    """Choose each substitute on the text as it is then, not once on the original; keep it only if it helps."""
+    weight: Literal["drop", "score"] = "drop"
+    """dP_i as the fall of p_y, or as 1 - min p_y, which adds the same constant to every word that has a synonym."""
+    unknown: str = "[UNK]"
+    max_changed: float | None = None
+
+    async def search(self, example: Example, rng: Random) -> Outcome:
+        text = example.text
+        words = [i for i in text.indices if not (self.skip_stop_words and is_stop_word(text.words[i]))]
+        if not words:
+            return Outcome.failed("every word is a stop word")
+        clean = (await Score([text]))[0]
+        hidden = await Score([text.replace(i, self.unknown) for i in words])
+        synonyms = self._synonyms(text, words)
+        best = await self._best_swaps(example, clean, synonyms)
+        saliency = softmax([example.score(scores) for scores in hidden])
+        order = descending(words, [weight * best[i][1] for i, weight in zip(words, saliency, strict=True)])
+        allowed = changes_allowed(example, self.max_changed)
+        if self.choose_again:
+            return await greedy(example, clean, order, lambda now, i: swaps(now, i, synonyms[i]), allowed)
+        return await self._replace_in_order(example, [(i, best[i][0]) for i in order], allowed)
+
+    async def _best_swaps(
+        self, example: Example, clean: Scores, synonyms: dict[int, Sequence[str]]
+    ) -> dict[int, tuple[str | None, float]]:
+        """For each word its best synonym on the original text, and dP."""
+        offset = example.score(clean) if self.weight == "drop" else 0.0
+        candidates = [(i, word) for i, found in synonyms.items() for word in found]
+        scored = await Score([example.text.replace(i, word) for i, word in candidates])
+        best: dict[int, tuple[str | None, float]] = {i: (None, 0.0) for i in synonyms}
+        gains: dict[int, float] = {}
+        for (i, word), scores in zip(candidates, scored, strict=True):
+            if i not in gains or example.gain(scores) > gains[i]:
+                gains[i] = example.gain(scores)
+                best[i] = (word, example.score(scores) - offset)
+        return best
+
+    async def _replace_in_order(
+        self, example: Example, plan: Sequence[tuple[int, str | None]], allowed: int
+    ) -> Outcome:
+        text, changed = example.text, 0
+        for index, word in plan:
+            if word is None:
+                continue
+            if changed >= allowed:
+                return Outcome.failed(f"no success with {allowed} changed words", text)
+            text, changed = text.replace(index, word), changed + 1
+            if example.fooled((await Score([text]))[0]):
+                return Outcome.found(text)
+        return Outcome.failed("every word was replaced" if changed else "no word has a synonym", text)
+
+    def _synonyms(self, text: Text, indices: Sequence[int]) -> dict[int, Sequence[str]]:
+        wordnet = load_wordnet()
+        if self.same_pos == "any":
+            return {i: _usable(text.words[i], wordnet.synonyms(text.words[i])) for i in indices}
+        tagger = load_tagger()
+        tags = tagger.tag(text.words)
+        found: dict[int, Sequence[str]] = {}
+        for i in indices:
+            word, pos = text.words[i], wordnet_pos(tags[i])
+            found[i] = [] if pos is None else _usable(word, wordnet.synonyms(word, pos))
+            if found[i] and pos is not None and self.same_pos == "fine":
+                own = set(wordnet.lemmas(word.lower(), pos))
+                fine = tagger.tag_candidates(text.words, i, found[i])
+                found[i] = [
+                    synonym
+                    for synonym, tag in zip(found[i], fine, strict=True)
+                    if tag == tags[i] and not own & set(wordnet.lemmas(synonym.lower(), pos))
+                ]
+        return found
+
+
+def swaps(text: Text, index: int, words: Sequence[str]) -> list[Text]:
+    """The text with each of the words at `index`."""
+    return [text.replace(index, word) for word in words]
+
+
+def softmax(values: Sequence[float]) -> list[float]:
+    largest = max(values)
+    powers = [math.exp(value - largest) for value in values]
+    return [power / sum(powers) for power in powers]
+
+
+def _usable(word: str, synonyms: Sequence[str]) -> list[str]:
+    """Single words in the case of the word they replace, each once."""
+    cased = dict.fromkeys(match_case(synonym, word) for synonym in synonyms if is_single_word(synonym))
+    cased.pop(word, None)
+    return list(cased)

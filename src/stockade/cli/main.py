@@ -1,0 +1,71 @@
+"""The `stockade` command: finds commands lazily and turns errors into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from stockade import __version__
+from stockade.core.errors import StockadeError
+
+COMMANDS = ("attack", "demo", "doctor", "export", "ls", "report", "show", "verify")
+EXIT_ERROR, EXIT_INTERRUPTED = 2, 130
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are the modules of this package, imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"stockade.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f' Did you mean "{near[0]}"?' if near else ""
+            raise click.UsageError(f'There is no command "{args[0]}" (found: {", ".join(COMMANDS)}).{hint}')
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="stockade")
+def cli() -> None:
+    """Red-team, harden and certify text classifiers.
+
+    Start with `stockade demo`; then point `stockade attack MODEL DATA --attack pwws` at a model and data of your own.
+    """
+
+
+def main() -> None:
+    """Run the command line. Errors meant for users end with exit code 2 and one sentence; anything else is a bug."""
+    try:
+        code = cli.main(prog_name="stockade", standalone_mode=False)
+    except StockadeError as error:
+        _leave(f"stockade: {error}", EXIT_ERROR)
+    except click.ClickException as error:
+        _leave(f"stockade: {error.format_message()}", EXIT_ERROR)
+    except (click.Abort, KeyboardInterrupt):
+        _leave("stockade: interrupted.", EXIT_INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output has gone, as in `stockade export … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _leave(message: str, code: int) -> None:
+    click.echo(message, err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""An attack job: everything a run is made from, told to the manifest and told back by it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stockade.attacks.registry import NamedAttack, make_attack
+from stockade.core.errors import RunError
+from stockade.core.protocols import Classifier
+from stockade.datasets import DataSource, ExampleSet, load_data
+from stockade.models import load_model
+from stockade.runs.attack import describe_model
+from stockade.runs.manifest import make_manifest
+
+_OBJECT = "a Python object"
+
+
+@dataclass(frozen=True, slots=True)
+class DataOptions:
+    """How to read the data: which columns, which rows, and what its labels are called by the model."""
+
+    text_column: str | None = None
+    label_column: str | None = None
+    premise_column: str | None = None
+    label_map: Mapping[str, str] = field(default_factory=dict)
+    limit: int | None = None
+
+    def load(self, data: object) -> DataSource:
+        return load_data(
+            data,
+            text_column=self.text_column,
+            label_column=self.label_column,
+            premise_column=self.premise_column,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """How to load the model, and what its outputs are."""
+
+    labels: Sequence[str] | None = None
+    outputs: str = "probabilities"
+    device: str | None = None
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
+
+    def load(self, model: object) -> Classifier:
+        return load_model(
+            model,
+            labels=self.labels,
+            device=self.device,
+            outputs=self.outputs,
+            allow_pickle=self.allow_pickle,
+            trust_remote_code=self.trust_remote_code,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AttackJob:
+    """A model, data, attacks, and every option that decides what they find."""
+
+    model: object
+    data: object
+    attacks: tuple[NamedAttack, ...]
+    seed: int = 0
+    budget: int | None = None
+    max_words: int = 5_000
+    target: str | None = None
+    similarity: bool = True
+    data_options: DataOptions = DataOptions()
+    model_options: ModelOptions = ModelOptions()
+
+    def manifest(self, classifier: Classifier, examples: ExampleSet, similarity_scale: str | None) -> dict[str, Any]:
+        """The manifest of this job with the model and data it found."""
+        config = {
+            "seed": self.seed,
+            "attacks": [_describe(named) for named in self.attacks],
+            "budget": self.budget,
+            "max_words": self.max_words,
+            "target": self.target,
+            "similarity": similarity_scale,
+            "data_options": {**dataclasses.asdict(self.data_options), "label_map": dict(self.data_options.label_map)},
+            "model_options": dataclasses.asdict(self.model_options),
+        }
+        described = {
+            "reference": _reference(self.data),
+            "fingerprint": examples.fingerprint,
+            "rows": examples.total,
+            "size": examples.size,
+            "label_counts": dict(examples.label_counts),
+            "ids": None if examples.ids is None else list(examples.ids),
+        }
+        return make_manifest("attack", config, describe_model(_reference(self.model), classifier), described)
+
+    @classmethod
+    def from_manifest(cls, folder: Path, manifest: Mapping[str, Any]) -> AttackJob:
+        """The job a run was made by, if its model and data can be found again by name."""
+        model, data, config = manifest["model"]["reference"], manifest["data"]["reference"], manifest["config"]
+        if model.startswith(_OBJECT) or data.startswith(_OBJECT):
+            raise RunError(f"{folder} was made from Python objects: resume it from Python, with the same objects.")
+        return cls(
+            model,
+            data,
+            tuple(_from_description(described) for described in config["attacks"]),
+            config["seed"],
+            config["budget"],
+            config["max_words"],
+            config["target"],
+            config["similarity"] is not None,
+            DataOptions(**config["data_options"]),
+            ModelOptions(**config["model_options"]),
+        )
+
+
+def _describe(named: NamedAttack) -> dict[str, Any]:
+    return {"key": named.key, "name": named.name, "preset": named.preset, "options": named.options}
+
+
+def _from_description(described: Mapping[str, Any]) -> NamedAttack:
+    made = make_attack(described["name"], described["preset"], **described["options"])
+    return dataclasses.replace(made, key=described["key"])
+
+
+def _reference(given: object) -> str:
+    if isinstance(given, str | Path):
+        return str(given)
+    return f"{_OBJECT} ({getattr(given, '__qualname__', type(given).__qualname__)})"

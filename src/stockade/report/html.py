@@ -1,0 +1,106 @@
+"""A report as one HTML file that needs nothing else: numbers, plot, highlighted word diffs, manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from stockade import __version__
+from stockade.core.records import Record
+from stockade.core.text import Piece, Text
+from stockade.report.numbers import COLUMNS, cells
+from stockade.report.plots import accuracy_plot
+from stockade.runs.run import Run
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+EXAMPLES_PER_ATTACK = 200
+_ORDER = {"success": 0, "error": 1, "failed": 2, "skipped": 3}
+_LONGEST = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class ShownExample:
+    """A record with its diff."""
+
+    record: Record
+    pieces: tuple[Piece, ...]
+
+
+def render_page(runs: Sequence[Run]) -> str:
+    """The whole page."""
+    return _environment().get_template("page.html").render(
+        title=", ".join(run.name for run in runs),
+        runs=[_section(run) for run in runs],
+        plot=_plot(runs),
+        columns=COLUMNS,
+        version=__version__,
+    )
+
+
+def render_fragment(run: Run) -> str:
+    """What a notebook shows of a run: its numbers, warnings and a few successes."""
+    section = _section(run, examples=5)
+    return _environment().get_template("fragment.html").render(run=section, columns=COLUMNS)
+
+
+def _section(run: Run, examples: int = EXAMPLES_PER_ATTACK) -> dict[str, Any]:
+    shown, left_out = _examples(run, examples)
+    return {
+        "name": run.name,
+        "summary": run.summary,
+        "rows": [cells(name, numbers) for name, numbers in run.summary["attacks"].items()],
+        "scale": run.manifest["config"]["similarity"],
+        "attacks": run.attacks,
+        "examples": shown,
+        "left_out": left_out,
+        "manifest": json.dumps(_without_ids(run.manifest), indent=2, ensure_ascii=False),
+        "created": run.manifest["created"],
+    }
+
+
+def _examples(run: Run, most: int) -> tuple[list[ShownExample], int]:
+    """Per attack the successes first, then errors, failures and skipped ones, up to a limit; and how many did not fit."""
+    shown, left_out = [], 0
+    for attack in run.attacks:
+        records = sorted(run.records(attack), key=lambda record: _ORDER[record.status])
+        shown += [ShownExample(record, _pieces(record)) for record in islice(records, most)]
+        left_out += max(0, len(records) - most)
+    return shown, left_out
+
+
+def _pieces(record: Record) -> tuple[Piece, ...]:
+    if record.adversarial is None:
+        text = record.original if len(record.original) <= _LONGEST else record.original[:_LONGEST] + "…"
+        return (Piece("same", text, text),)
+    return Text.parse(record.original, record.premise).rewritten(record.adversarial).diff()
+
+
+def _plot(runs: Sequence[Run]) -> str:
+    several = len(runs) > 1
+    rows = [
+        (f"{run.name}: {name}" if several else name, numbers)
+        for run in runs
+        for name, numbers in run.summary["attacks"].items()
+    ]
+    return accuracy_plot(rows)
+
+
+def _without_ids(manifest: dict[str, Any]) -> dict[str, Any]:
+    ids = manifest["data"].get("ids")
+    shown = "all" if ids is None else f"{len(ids)} ids, in manifest.json"
+    return {**manifest, "data": {**manifest["data"], "ids": shown}}
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("stockade.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )

@@ -1,0 +1,1 @@
+"""Runs: a folder with results in SQLite, a manifest and a summary."""

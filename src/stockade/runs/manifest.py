@@ -1,0 +1,89 @@
+"""What a run was: versions, seed, every option given or defaulted, fingerprints of model and data, the sampled ids."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from stockade.core.errors import RunError
+
+FILE_NAME = "manifest.json"
+SCHEMA = 1
+_PACKAGES = ("stockade", "torch", "transformers", "tokenizers", "numpy")
+_FREE = ("model_options",)
+"""How the model is loaded may differ when a run is resumed (another device, say): its fingerprint and labels may not."""
+
+
+def make_manifest(
+    command: str, config: Mapping[str, Any], model: Mapping[str, Any], data: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The manifest of a run that is about to start."""
+    return {
+        "schema": SCHEMA,
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "platform": platform.platform(),
+        "config": json.loads(json.dumps(config)),
+        "model": json.loads(json.dumps(model)),
+        "data": json.loads(json.dumps(data)),
+    }
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file that is either the old one or the new one, never half of it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with temporary.open("w", encoding="utf-8") as stream:
+        json.dump(content, stream, indent=2)
+        stream.write("\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / FILE_NAME
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(f"{folder} is not a run: it has no {FILE_NAME}.") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read ({error}). Restore it from a copy, or start again with another --out.") from None
+    if not isinstance(manifest, dict) or not {"config", "model", "data", "schema"} <= manifest.keys():
+        raise RunError(f"{path} is not a manifest of Stockade. Restore it from a copy, or start again with another --out.")
+    if manifest["schema"] != SCHEMA:
+        raise RunError(f"{path} has format {manifest['schema']}; this version of Stockade reads format {SCHEMA}.")
+    return manifest
+
+
+def check_resumable(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Refuse to go on with a run under another configuration, model or data; say what differs."""
+    differences = [
+        f"{part}.{name} was {_short(old[part].get(name))}, now {_short(new[part].get(name))}"
+        for part in ("config", "model", "data")
+        for name in sorted({*old[part], *new[part]} - set(_FREE))
+        if old[part].get(name) != new[part].get(name)
+    ]
+    if differences:
+        raise RunError(
+            f"{folder} was made with another configuration: {'; '.join(differences)}. "
+            "Resume with the same options, or use another --out."
+        )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,97 @@
+"""The numbers of a run (SPEC §4): counts, rates with 95 % intervals, means, and warnings when they cannot mean what they seem to.
+
+Clean accuracy = attacked / n, robust accuracy = failed / n, success = succeeded / attacked = 1 - robust / clean, which is asserted. Examples
+that ended in an error leave n.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from stockade.core.records import Record
+from stockade.runs.store import Effort
+
+SCHEMA = 1
+_Z = 1.959963984540054
+_ENOUGH = 10
+
+
+def wilson(hits: int, trials: int) -> dict[str, float | None]:
+    """A share with its 95 % Wilson score interval, which stays inside [0, 1] and is not empty at 0 and 1."""
+    if trials == 0:
+        return {"value": None, "low": None, "high": None}
+    share, z2 = hits / trials, _Z * _Z
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = _Z / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials))
+    return {"value": share, "low": max(0.0, min(share, centre - half)), "high": min(1.0, max(share, centre + half))}
+
+
+def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale: str | None = None) -> dict[str, Any]:
+    """The summary of one attack; an empty or all-error attack has rates of null, never of zero."""
+    statuses: Counter[str] = Counter()
+    attacked: list[Record] = []
+    for record in records:
+        statuses[record.status] += 1
+        if record.status in ("success", "failed"):
+            attacked.append(record)
+    succeeded, failed, skipped = statuses["success"], statuses["failed"], statuses["skipped"]
+    successes = [record for record in attacked if record.status == "success"]
+    n = succeeded + failed + skipped
+    summary = {
+        "n": n,
+        "attacked": len(attacked),
+        "skipped": skipped,
+        "succeeded": succeeded,
+        "failed": failed,
+        "errors": statuses["error"],
+        "clean_accuracy": wilson(len(attacked), n),
+        "robust_accuracy": wilson(failed, n),
+        "success_rate": wilson(succeeded, len(attacked)),
+        "mean_queries": _mean([record.queries for record in attacked]),
+        "mean_rows": _mean([record.rows for record in attacked]),
+        "cache_hits": sum(record.queries - record.rows for record in attacked),
+        "mean_perturbed_percent": _mean([r.perturbed_percent for r in successes if r.perturbed_percent is not None]),
+        "mean_similarity": _mean([r.similarity for r in successes if r.similarity is not None]),
+        "similarity_scale": similarity_scale,
+        "seconds": round(effort.seconds, 3),
+        "model_seconds": round(effort.model_seconds, 3),
+        "model_rows": effort.model_rows,
+    }
+    assert_identity(summary)
+    return summary
+
+
+def assert_identity(summary: Mapping[str, Any]) -> None:
+    """success = 1 - robust / clean, for every row this package reports."""
+    clean, robust = summary["clean_accuracy"]["value"], summary["robust_accuracy"]["value"]
+    success = summary["success_rate"]["value"]
+    if clean:
+        assert success is not None and abs(success - (1 - robust / clean)) < 1e-9, summary
+
+
+def warnings_for(summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
+    """What a reader must know before believing the numbers."""
+    if not summaries:
+        return []
+    first = next(iter(summaries.values()))
+    accuracy, chance = first["clean_accuracy"]["value"], 1 / max(1, len(labels))
+    warnings = []
+    if accuracy is not None and first["n"] >= _ENOUGH and accuracy < chance:
+        warnings.append(
+            f"The model is right on only {accuracy:.0%} of the clean texts, below chance ({chance:.0%}): are the labels swapped? "
+            f"The model's classes are {', '.join(labels)}; set the order with --label-map."
+        )
+    elif accuracy == 0 and first["n"]:
+        warnings.append("The model is wrong on every clean text, so nothing was attacked: are the labels swapped?")
+    for name, summary in summaries.items():
+        if summary["errors"]:
+            warnings.append(f"{name}: {summary['errors']} examples ended in an error and are left out of all rates.")
+    return warnings
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(fmean(values), 6) if values else None

@@ -1,0 +1,87 @@
+"""Check a run against its model: every recorded success must fool the model again, and every number must follow from the rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stockade.core.errors import RunError
+from stockade.core.example import Scores
+from stockade.core.protocols import Classifier, Fingerprinted
+from stockade.core.records import Record
+from stockade.core.text import Text, TextInput
+from stockade.runs.run import SUMMARY_NAME, Run
+
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How many successes were asked again, and what did not hold."""
+
+    checked: int
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems
+
+
+def verify(run: Run, classifier: Classifier, observer: Callable[[int], None] | None = None) -> Verification:
+    """Ask the model again about every success, alone, and compare labels, scores, edits and the summary with what was recorded."""
+    problems = [*_other_model(run, classifier), *_wrong_summary(run)]
+    checked = 0
+    for record in run.records():
+        if record.status != "success":
+            continue
+        problems += [f"{record.attack}, example {record.id}: {problem}" for problem in _check(record, classifier)]
+        checked += 1
+        if observer is not None:
+            observer(checked)
+    return Verification(checked, tuple(problems))
+
+
+def _other_model(run: Run, classifier: Classifier) -> list[str]:
+    recorded = run.manifest["model"]["fingerprint"]
+    found = classifier.fingerprint() if isinstance(classifier, Fingerprinted) else None
+    return [] if recorded == found else ["the model is not the one that was attacked: its fingerprint differs"]
+
+
+def _wrong_summary(run: Run) -> list[str]:
+    path = run.folder / SUMMARY_NAME
+    if not path.exists():
+        return [f"{SUMMARY_NAME} is missing: the run was interrupted before its end"]
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(f"{path} cannot be read ({error}).") from None
+    computed = json.loads(json.dumps(run.summary))
+    return [] if written.get("attacks") == computed["attacks"] else [f"{SUMMARY_NAME} does not follow from the results"]
+
+
+def _check(record: Record, classifier: Classifier) -> list[str]:
+    problems = []
+    if record.adversarial is None or record.adversarial_scores is None:
+        return ["a success without an adversarial text"]
+    text = Text.parse(record.adversarial, record.premise)
+    if all(edit.op == "replace" for edit in record.edits) and not _explained(record, text):
+        problems.append("the recorded edits do not lead from the original to the adversarial text")
+    if classifier.deterministic:
+        scores = _ask(classifier, text.input)
+        if classifier.labels[scores.label] != record.adversarial_prediction:
+            problems.append(f"recorded {record.adversarial_prediction}, now {classifier.labels[scores.label]}")
+        elif max(abs(a - b) for a, b in zip(scores.probabilities, record.adversarial_scores, strict=True)) > _TOLERANCE:
+            problems.append("the scores differ from the recorded ones")
+    if record.adversarial_prediction == record.label:
+        problems.append("the recorded prediction is the true label")
+    return problems
+
+
+def _explained(record: Record, text: Text) -> bool:
+    edited = Text.parse(record.original).replace_all({edit.index: edit.after for edit in record.edits})
+    return str(edited) == str(text)
+
+
+def _ask(classifier: Classifier, item: TextInput) -> Scores:
+    return Scores(tuple(classifier.predict_proba([item])[0].tolist()))
