@@ -19,7 +19,9 @@ def words_of(item: TextInput) -> tuple[str, ...]:
 
 @dataclass
 class WeightVictim:
-    """Two classes; the log-odds of "positive" are the sum of its words' weights (plus a bias). Remembers what it was asked."""
+    """Two classes; the log-odds of "positive" are the sum of its words' weights (plus a bias). Remembers what it was
+    asked.
+    """
 
     weights: Mapping[str, float]
     bias: float = 0.0

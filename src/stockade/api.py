@@ -7,14 +7,16 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from stockade.attacks.registry import make_attack
-from stockade.core.errors import RunError
+from stockade.core.errors import RunError, unknown_name
+from stockade.core.protocols import Classifier
 from stockade.datasets import prepare_examples
 from stockade.jobs import AttackJob, DataOptions, ModelOptions
-from stockade.runs.attack import AttackSettings, Observer, run_attacks
+from stockade.runs.attack import AttackSettings, Observer, check_answers, run_attacks
 from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest, write_json
 from stockade.runs.run import Run
 from stockade.runs.similarity import Encoder, measure_similarities, scale_of
@@ -47,11 +49,11 @@ def attack(
 ) -> Run:
     """Attack a classifier and return the run.
 
-    `model` and `data` are references as on the command line, or the objects themselves: a Hugging Face `(model, tokenizer)` or
-    pipeline, an estimator with `predict_proba`, any function from a list of texts to rows of probabilities; a list of
-    `(text, label)`, a data frame. `attacks` are names as `stockade ls attacks` shows them, with a preset or options if you like:
-    `"pwws@textattack"`, `"deepwordbug:scoring=tail"`. Without `out` the run lives in a temporary folder as long as the returned
-    object; `run.save(folder)` keeps it.
+    `model` and `data` are references as on the command line, or the objects themselves: a Hugging Face `(model,
+    tokenizer)` or pipeline, an estimator with `predict_proba`, any function from a list of texts to rows of
+    probabilities; a list of `(text, label)`, a data frame. `attacks` are names as `stockade ls attacks` shows them,
+    with a preset or options if you like: `"pwws@textattack"`, `"deepwordbug:scoring=tail"`. Without `out` the run
+    lives in a temporary folder as long as the returned object; `run.save(folder)` keeps it.
     """
     data_options = data_options or DataOptions()
     job = AttackJob(
@@ -91,21 +93,21 @@ def resume(
     return _execute(job, settings, path, True, observer)
 
 
-def _execute(
-    job: AttackJob, settings: AttackSettings, folder: Path, resume: bool, observer: Observer | None
-) -> Run:
+def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: bool, observer: Observer | None) -> Run:
     if not resume:
         _refuse_existing(folder)
     classifier = job.model_options.load(job.model)
+    source = job.data_options.load(job.data)
+    for row in islice(source.rows(), 1):
+        check_answers(classifier, row.input)
     examples = prepare_examples(
-        job.data_options.load(job.data),
+        source,
         classifier.labels,
         limit=job.data_options.limit,
         seed=job.seed,
         label_map=job.data_options.label_map,
+        target=_class_index(classifier, job.target),
     )
-    if job.target is not None:
-        examples = examples.with_target(job.target)
     encoder = _LazyEncoder() if job.similarity else None
     _begin(folder, job.manifest(classifier, examples, None if encoder is None else scale_of(encoder)), resume)
     try:
@@ -137,6 +139,14 @@ def _begin(folder: Path, manifest: Mapping[str, Any], resume: bool) -> None:
         write_json(folder / FILE_NAME, manifest)
     except OSError as error:
         raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
+
+
+def _class_index(classifier: Classifier, target: str | None) -> int | None:
+    if target is None:
+        return None
+    if target not in classifier.labels:
+        raise unknown_name("class of this model", target, classifier.labels)
+    return classifier.labels.index(target)
 
 
 class _LazyEncoder:

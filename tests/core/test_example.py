@@ -48,6 +48,9 @@ def test_noise_of_a_batch_rarely_changes_a_comparison(p: float, noise: float) ->
 
 def test_seeds_depend_on_every_part_and_on_nothing_else() -> None:
     assert derive_seed(1, "a", "b") == derive_seed(1, "a", "b")
-    assert len({derive_seed(1, "ab", "c"), derive_seed(1, "a", "bc"), derive_seed(2, "ab", "c"), derive_seed("ab", "c")}) == 4
+    assert (
+        len({derive_seed(1, "ab", "c"), derive_seed(1, "a", "bc"), derive_seed(2, "ab", "c"), derive_seed("ab", "c")})
+        == 4
+    )
     assert derive_seed(0, "0", "pwws") == 8251222536687870345  # the same on every machine and in every version
     assert derive_rng(1, "x").random() == derive_rng(1, "x").random()

@@ -118,7 +118,11 @@ def test_every_word_is_mapped_to_its_original() -> None:
     assert text.origins == (0, None, 2, 3)
     assert text.position_of(2) == 2
     assert text.position_of(1) is None
-    assert text.edits == (Edit("insert", 1, "", "truly"), Edit("delete", 1, "very", ""), Edit("replace", 2, "great", "grand"))
+    assert text.edits == (
+        Edit("insert", 1, "", "truly"),
+        Edit("delete", 1, "very", ""),
+        Edit("replace", 2, "great", "grand"),
+    )
     assert text.perturbed_percent == 75.0
 
 
@@ -138,7 +142,11 @@ def test_the_premise_of_a_pair_is_given_to_the_model_but_cannot_be_edited() -> N
 
 def test_a_foreign_rewriting_is_aligned_by_words() -> None:
     text = Text.parse("a really great film .").rewritten("a realy grand movie .")
-    assert [(edit.before, edit.after) for edit in text.edits] == [("really", "realy"), ("great", "grand"), ("film", "movie")]
+    assert [(edit.before, edit.after) for edit in text.edits] == [
+        ("really", "realy"),
+        ("great", "grand"),
+        ("film", "movie"),
+    ]
 
 
 def test_a_part_is_the_words_between_and_what_stands_between_them() -> None:
@@ -166,7 +174,13 @@ def test_wrong_edits_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("word", "like", "cased"),
-    [("film", "Movie", "Film"), ("film", "MOVIE", "FILM"), ("film", "movie", "film"), ("Paris", "city", "Paris"), ("i", "A", "I")],
+    [
+        ("film", "Movie", "Film"),
+        ("film", "MOVIE", "FILM"),
+        ("film", "movie", "film"),
+        ("Paris", "city", "Paris"),
+        ("i", "A", "I"),
+    ],
 )
 def test_a_replacement_takes_the_case_of_the_word_it_replaces(word: str, like: str, cased: str) -> None:
     assert match_case(word, like) == cased

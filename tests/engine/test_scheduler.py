@@ -36,7 +36,9 @@ SENTENCES = (
 )
 
 
-def run_all(victim: RandomVictim, attack: Attack, concurrency: int, tokens: int, budget: int | None) -> dict[str, object]:
+def run_all(
+    victim: RandomVictim, attack: Attack, concurrency: int, tokens: int, budget: int | None
+) -> dict[str, object]:
     examples = [Example(str(i), Text.parse(s), i % victim.classes) for i, s in enumerate(SENTENCES)]
 
     def search(example: Example) -> Search[tuple[str, Trial]]:
@@ -47,17 +49,23 @@ def run_all(victim: RandomVictim, attack: Attack, concurrency: int, tokens: int,
 
     scheduler = Scheduler.for_classifier(ScoringService(victim, TokenBudget(tokens)), concurrency)
     finished = scheduler.run(search(example) for example in examples)
-    return {item.result[0]: (item.result[1], item.queries, item.rows) for item in finished if isinstance(item.result, tuple)}
+    return {
+        item.result[0]: (item.result[1], item.queries, item.rows) for item in finished if isinstance(item.result, tuple)
+    }
 
 
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
-    attack=st.sampled_from([PWWS(), PWWS(choose_again=True, same_pos="any"), DeepWordBug(), DeepWordBug(one_shot=False)]),
+    attack=st.sampled_from(
+        [PWWS(), PWWS(choose_again=True, same_pos="any"), DeepWordBug(), DeepWordBug(one_shot=False)]
+    ),
     tokens=st.integers(1, 3000),
     budget=st.none() | st.integers(1, 60),
 )
-def test_results_are_the_same_for_any_concurrency_and_batch(seed: int, attack: Attack, tokens: int, budget: int | None) -> None:
+def test_results_are_the_same_for_any_concurrency_and_batch(
+    seed: int, attack: Attack, tokens: int, budget: int | None
+) -> None:
     victim = RandomVictim(seed)
     alone = run_all(victim, attack, 1, 10, budget)
     assert len(alone) == len(SENTENCES)

@@ -1,19 +1,22 @@
-"""DeepWordBug (Gao et al. 2018, Black-box Generation of Adversarial Text Sequences to Evade Deep Learning Classifiers, IEEE S&P Workshops).
+"""DeepWordBug (Gao et al. 2018, Black-box Generation of Adversarial Text Sequences to Evade Deep Learning
+Classifiers, IEEE S&P Workshops).
 
-Score the words, then misspell the most important ones. With F the score of the class under attack and x[a..b] words a to b:
+Score the words, then misspell the most important ones. With F the score of the class under attack and x[a..b] words a
+to b:
 
     replace-1:  F(x) - F(x with word i unknown)
     temporal:   F(x[..i]) - F(x[..i-1])          the first word against 1/C
     tail:       F(x[i..]) - F(x[i+1..])          the last word against 1/C
     combined:   temporal + tail
 
-The preset `paper` is the one-shot attack: combined scores, each word in turn misspelled by one transform without looking at the
-model, until the Levenshtein distance to the original would pass 30; then the model is asked once. `textattack` is greedy: words in
-order of replace-1, all transforms tried once per word, the best kept if it helps, until the label changes.
+The preset `paper` is the one-shot attack: combined scores, each word in turn misspelled by one transform without
+looking at the model, until the Levenshtein distance to the original would pass 30; then the model is asked once.
+`textattack` is greedy: words in order of replace-1, all transforms tried once per word, the best kept if it helps,
+until the label changes.
 
-Differences to the paper: a blank is never inserted, so the number of words stays; letters of any script are swapped and deleted, inserted
-and substituted letters are those of the Latin alphabet. The authors' one-shot tool does not say how its transform
-is chosen when several are allowed: here at random for each word.
+Differences to the paper: a blank is never inserted, so the number of words stays; letters of any script are swapped
+and deleted, inserted and substituted letters are those of the Latin alphabet. The authors' one-shot tool does not say
+how its transform is chosen when several are allowed: here at random for each word.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from random import Random
 from typing import Literal
 
 from stockade.attacks.greedy import changes_allowed, descending, greedy
-from stockade.attacks.misspellings import TRANSFORMS, Transform, misspell
+from stockade.attacks.misspellings import TRANSFORMS, Transform, levenshtein, misspell
 from stockade.attacks.registry import register
 from stockade.core.errors import OptionError
 from stockade.core.example import Example, Scores
@@ -92,16 +95,18 @@ class DeepWordBug:
         return importance
 
     async def _one_shot(self, example: Example, order: Sequence[int], rng: Random) -> Outcome:
-        text, left = example.text, self.max_edit_distance
+        left, replacements = self.max_edit_distance, dict[int, str]()
         for index in order:
-            misspelled = misspell(text.words[index], rng.choice(self.transforms), rng)
+            misspelled = misspell(example.text.words[index], rng.choice(self.transforms), rng)
             if misspelled is None:
                 continue
             if misspelled.distance > left:
                 break
-            text, left = text.replace(index, misspelled.word), left - misspelled.distance
-        if text is example.text:
+            replacements[index] = misspelled.word
+            left -= misspelled.distance
+        if not replacements:
             return Outcome.failed("no word can be misspelled")
+        text = example.text.replace_all(replacements)
         scores = await Score([text])
         return Outcome.found(text) if example.fooled(scores[0]) else Outcome.failed("the model was not fooled", text)
 
@@ -118,8 +123,6 @@ class Spending:
     limit: int
 
     def left(self, text: Text) -> int:
-        from stockade.attacks.misspellings import levenshtein
-
         return self.limit - sum(levenshtein(edit.before, edit.after) for edit in text.edits)
 
 

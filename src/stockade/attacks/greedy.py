@@ -1,4 +1,6 @@
-"""What greedy word attacks share (SPEC 0.8): walk the words in a fixed order, keep a change that helps, stop at the first success."""
+"""What greedy word attacks share (SPEC 0.8): walk the words in a fixed order, keep a change that helps, stop at the
+first success.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def descending(indices: Sequence[int], values: Sequence[float]) -> list[int]:
 async def greedy(
     example: Example, clean: Scores, order: Iterable[int], candidates: Candidates, allowed: int
 ) -> Outcome:
-    """Replace words in the given order of original indices by the candidate that helps most; only an improvement is kept."""
+    """Replace words in the given order of original indices by the candidate that helps most; only an improvement is
+    kept.
+    """
     current, gain, changed = example.text, example.gain(clean), 0
     for index in order:
         if changed >= allowed:

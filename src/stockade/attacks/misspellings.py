@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 from string import ascii_letters
 from typing import Literal, get_args
@@ -26,10 +27,9 @@ def misspell(word: str, transform: Transform, rng: Random) -> Misspelling | None
     """The word with one transform at a random place; None where it cannot be changed that way."""
     if len(word) <= 1:
         return None
-    changed = _MAKERS[transform](word, rng)
-    if changed is None or changed == word:
-        return None
-    return Misspelling(changed, levenshtein(word, changed))
+    make, distance = _MAKERS[transform]
+    changed = make(word, rng)
+    return None if changed is None or changed == word else Misspelling(changed, distance)
 
 
 def _swap(word: str, rng: Random) -> str | None:
@@ -51,7 +51,7 @@ def _delete(word: str, rng: Random) -> str:
 
 
 def _insert(word: str, rng: Random) -> str:
-    at = rng.randrange(len(word) + 1)
+    at = rng.randrange(len(word))
     return word[:at] + rng.choice(ascii_letters) + word[at:]
 
 
@@ -63,15 +63,17 @@ def _homoglyph(word: str, rng: Random) -> str | None:
     return word[:at] + rng.choice(homoglyphs(word[at])) + word[at + 1 :]
 
 
-_MAKERS: dict[Transform, Callable[[str, Random], str | None]] = {
-    "swap": _swap,
-    "substitute": _substitute,
-    "delete": _delete,
-    "insert": _insert,
-    "homoglyph": _homoglyph,
+_MAKERS: dict[Transform, tuple[Callable[[str, Random], str | None], int]] = {
+    "swap": (_swap, 2),
+    "substitute": (_substitute, 1),
+    "delete": (_delete, 1),
+    "insert": (_insert, 1),
+    "homoglyph": (_homoglyph, 1),
 }
+"""Each transform with the distance it makes: known beforehand, so that a search need not measure it."""
 
 
+@lru_cache(maxsize=65536)
 def levenshtein(a: str, b: str) -> int:
     """The least number of single-character insertions, deletions and substitutions between two strings."""
     if a == b:

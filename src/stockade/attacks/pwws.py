@@ -1,15 +1,16 @@
-"""PWWS: probability weighted word saliency (Ren et al. 2019, Generating Natural Language Adversarial Examples through …, ACL).
+"""PWWS: probability weighted word saliency (Ren et al. 2019, Generating Natural Language Adversarial Examples through
+…, ACL).
 
     S_i  = p_y(x) - p_y(x with word i unknown)                    how much the model needs the word
     w*_i = the synonym of word i that lowers p_y(x) most, dP_i = by how much
     H_i  = softmax(S)_i * dP_i
     replace words by their w*_i in order of decreasing H_i, until the label changes
 
-Differences to the paper: an unknown word is written as `[UNK]` instead of a zeroed embedding, because the model is a black box; named
-entities are treated like other words; parts of speech come from a tagger that also works on lower-case text.
-The preset `authors` follows the authors' code, where a synonym must also have the same fine-grained tag and another lemma. `textattack`
-follows that package: any WordNet lemma whatever its part of speech, stop words kept, dP_i = 1 - min p_y, and the substitute
-chosen anew on the current text, kept only if it helps.
+Differences to the paper: an unknown word is written as `[UNK]` instead of a zeroed embedding, because the model is a
+black box; named entities are treated like other words; parts of speech come from a tagger that also works on
+lower-case text. The preset `authors` follows the authors' code, where a synonym must also have the same fine-grained
+tag and another lemma. `textattack` follows that package: any WordNet lemma whatever its part of speech, stop words
+kept, dP_i = 1 - min p_y, and the substitute chosen anew on the current text, kept only if it helps.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class PWWS:
         offset = example.score(clean) if self.weight == "drop" else 0.0
         candidates = [(i, word) for i, found in synonyms.items() for word in found]
         scored = await Score([example.text.replace(i, word) for i, word in candidates])
-        best: dict[int, tuple[str | None, float]] = {i: (None, 0.0) for i in synonyms}
+        best: dict[int, tuple[str | None, float]] = dict.fromkeys(synonyms, (None, 0.0))
         gains: dict[int, float] = {}
         for (i, word), scores in zip(candidates, scored, strict=True):
             if i not in gains or example.gain(scores) > gains[i]:

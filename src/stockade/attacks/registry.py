@@ -1,7 +1,8 @@
 """Names, options and presets of the attacks; a new attack is one new file in this folder.
 
-Each module of `stockade.attacks` may register attacks; the modules are imported when the list is first needed, so they must be
-light at import (no torch). Packages of others can add attacks through the entry point group `stockade.attacks`.
+Each module of `stockade.attacks` may register attacks; the modules are imported when the list is first needed, so
+they must be light at import (no torch). Packages of others can add attacks through the entry point group
+`stockade.attacks`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,9 @@ _REGISTERED: dict[str, AttackEntry] = {}
 
 
 def register(name: str, *, paper: str, presets: Mapping[str, Mapping[str, Any]]) -> Callable[[AttackType], AttackType]:
-    """Class decorator that puts an attack on the list. The first preset, `paper`, holds what differs from the field defaults."""
+    """Class decorator that puts an attack on the list. The first preset, `paper`, holds what differs from the field
+    defaults.
+    """
 
     def add(attack: AttackType) -> AttackType:
         _REGISTERED[name] = AttackEntry(name, attack, paper, presets)
@@ -85,7 +88,8 @@ def attacks() -> Mapping[str, AttackEntry]:
 def make_attack(reference: str, preset: str | None = None, **options: Any) -> NamedAttack:
     """An attack from `NAME[@PRESET][:option=value,…]`.
 
-    A preset in the reference wins over `preset`; options given by keyword win over those in the reference, both over the preset.
+    A preset in the reference wins over `preset`; options given by keyword win over those in the reference, both over
+    the preset.
     """
     key, _, written = reference.partition(":")
     name, _, own_preset = key.partition("@")
@@ -110,7 +114,9 @@ def _parse(name: str, written: str) -> dict[str, str]:
 
 
 def _validated(entry: AttackEntry, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as the types the attack declares, so that text from a command line or file is checked like Python values."""
+    """The options as the types the attack declares, so that text from a command line or file is checked like Python
+    values.
+    """
     from pydantic import TypeAdapter, ValidationError
 
     kinds = {name: kind for name, kind in get_type_hints(entry.make).items() if name in entry.options}

@@ -31,7 +31,9 @@ class Trial:
 async def attack_example(
     attack: Attack, example: Example, rng: Random, *, deterministic: bool = True, max_words: int | None = None
 ) -> Trial:
-    """Skip what the model gets wrong anyway, search, and believe a success only when the model, asked anew, is fooled again."""
+    """Skip what the model gets wrong anyway, search, and believe a success only when the model, asked anew, is fooled
+    again.
+    """
     if max_words is not None and len(example.text) > max_words:
         return Trial("error", f"the text has {len(example.text):,} words, more than the limit of {max_words:,}")
     try:
@@ -61,7 +63,9 @@ async def _confirmed(example: Example, outcome: Outcome, clean: Scores, draws: i
     rate = len(fooled) / draws
     hit_rate = rate if draws > 1 else None
     if rate < 0.5 or not fooled:
-        return Trial("failed", "the text found did not fool the model when it was asked again", clean, hit_rate=hit_rate)
+        return Trial(
+            "failed", "the text found did not fool the model when it was asked again", clean, hit_rate=hit_rate
+        )
     return Trial("success", None, clean, outcome.text, fooled[0], hit_rate)
 
 

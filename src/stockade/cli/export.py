@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -23,7 +24,7 @@ def command(run: Path, format_: str, out: Path | None, attack: str | None) -> No
         raise unknown_name("attack in this run", attack, opened.attacks)
     records = opened.records(attack)
     if out is None:
-        exporting.export(records, format_, click.get_binary_stream("stdout"))
+        exporting.export(records, format_, sys.stdout.buffer)
         return
     count = exporting.export_to(records, format_, out)
     click.echo(f"{count} rows written to {out}", err=True)

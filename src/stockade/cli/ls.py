@@ -49,7 +49,7 @@ def _attacks() -> list[dict[str, Any]]:
 def _models() -> list[dict[str, Any]]:
     from stockade.models.builtin import BUILTIN_MODELS
 
-    return [{"name": f"builtin:{name}", "summary": summary} for name, summary in BUILTIN_MODELS.items()]
+    return [{"name": model.reference, "summary": model.description} for model in BUILTIN_MODELS.values()]
 
 
 def _data() -> list[dict[str, Any]]:
@@ -62,7 +62,9 @@ def _data() -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> str:
-    return "+".join(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+    return (
+        "+".join(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+    )
 
 
 _LISTS = {"attacks": _attacks, "models": _models, "data": _data}

@@ -10,7 +10,9 @@ import click
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(["html", "md", "json"]), default="html", show_default=True)
-@click.option("--out", type=click.Path(path_type=Path), help="A file.  [default: report.FORMAT in the first run's folder]")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="A file.  [default: report.FORMAT in the first run's folder]"
+)
 def command(runs: tuple[Path, ...], format_: str, out: Path | None) -> None:
     """Write a page of one or more RUNS: numbers, plot, highlighted examples, manifest."""
     from stockade.report import write_report

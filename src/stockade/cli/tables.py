@@ -11,61 +11,67 @@ from rich.text import Text as Line
 
 from stockade.core.records import Record
 from stockade.core.text import Text
+from stockade.report.numbers import number
 from stockade.runs.run import Run
 
+_WIDE = 120
 _STYLES = {"replace": "bold red", "insert": "bold green", "delete": "strike yellow"}
+
+
+def console() -> Console:
+    """Standard output; wide when it is a file or pipe, because nobody wraps those."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=_WIDE)
 
 
 def print_run(run: Run) -> None:
     """The run's numbers, its warnings, and where everything is."""
-    console = Console()
-    console.print(summary_table([(run.name, run)]))
-    print_warnings(console, run)
+    screen = console()
+    screen.print(summary_table([(run.name, run)], screen.width))
+    print_warnings(screen, run)
     if not run.summary["complete"]:
-        console.print(f"Not complete; go on with: stockade attack --resume --out {run.folder}", soft_wrap=True)
-    console.print(f"Results: {run.folder}  ·  page: {run.folder / 'report.html'}  ·  examples: stockade show {run.folder}", soft_wrap=True)
+        screen.print(f"Not complete; go on with: stockade attack --resume --out {run.folder}", soft_wrap=True)
+    page = run.folder / "report.html"
+    screen.print(f"Results: {run.folder}  ·  page: {page}  ·  examples: stockade show {run.folder}", soft_wrap=True)
 
 
-def print_warnings(console: Console, run: Run) -> None:
+def print_warnings(screen: Console, run: Run) -> None:
     for warning in run.summary["warnings"]:
-        console.print(f"[bold yellow]warning:[/] {warning}", soft_wrap=True)
+        screen.print(f"[bold yellow]warning:[/] {warning}", soft_wrap=True)
 
 
-def summary_table(runs: Sequence[tuple[str, Run]]) -> Table:
+def summary_table(runs: Sequence[tuple[str, Run]], width: int) -> Table:
+    """One line per run and attack; with 95 % intervals where the screen is wide enough for them."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     several = len(runs) > 1
     for name in (["model"] if several else []) + ["attack"]:
         table.add_column(name, no_wrap=True)
-    for name in ("n", "clean accuracy", "robust accuracy", "success", "queries", "changed words", "similarity", "seconds"):
-        table.add_column(name, justify="right")
+    for name in ("n", "clean", "robust", "success", "queries", "changed", "similarity", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
     for label, run in runs:
         for attack, numbers in run.summary["attacks"].items():
-            table.add_row(*([label] if several else []), attack, *_cells(numbers))
+            table.add_row(*([label] if several else []), attack, *_cells(numbers, width >= _WIDE))
     return table
 
 
-def _cells(numbers: Mapping[str, Any]) -> list[str]:
+def _cells(numbers: Mapping[str, Any], intervals: bool) -> list[str]:
     return [
-        str(numbers["n"]) + (f" (+{numbers['errors']} errors)" if numbers["errors"] else ""),
-        _share(numbers["clean_accuracy"]),
-        _share(numbers["robust_accuracy"]),
-        _share(numbers["success_rate"]),
-        _number(numbers["mean_queries"], 1),
-        "–" if numbers["mean_perturbed_percent"] is None else f"{numbers['mean_perturbed_percent']:.1f} %",
-        _number(numbers["mean_similarity"], 3),
-        _number(numbers["seconds"], 1),
+        str(numbers["n"]) + (f" +{numbers['errors']} errors" if numbers["errors"] else ""),
+        _share(numbers["clean_accuracy"], intervals),
+        _share(numbers["robust_accuracy"], intervals),
+        _share(numbers["success_rate"], intervals),
+        number(numbers["mean_queries"]),
+        number(numbers["mean_perturbed_percent"], 1, " %"),
+        number(numbers["mean_similarity"], 3),
+        number(numbers["seconds"]),
     ]
 
 
-def _share(interval: Mapping[str, float | None]) -> str:
+def _share(interval: Mapping[str, float | None], with_interval: bool) -> str:
     value, low, high = interval["value"], interval["low"], interval["high"]
     if value is None or low is None or high is None:
         return "–"
-    return f"{value:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
+    return f"{100 * value:.1f} %" + (f" ({100 * low:.0f}–{100 * high:.0f})" if with_interval else "")
 
 
 def diff_line(record: Record) -> Line:

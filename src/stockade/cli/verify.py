@@ -17,7 +17,9 @@ import click
 def command(
     run: Path, model: str | None, labels: str | None, outputs: str, allow_pickle: bool, trust_remote_code: bool
 ) -> int:
-    """Check RUN: re-score every success alone, compare it with the record, and the summary with the rows. Exit code 1 if not."""
+    """Check RUN: re-score every success alone, compare it with the record, and the summary with the rows. Exit code 1
+    if not.
+    """
     from stockade.jobs import ModelOptions
     from stockade.runs.run import Run
     from stockade.runs.verify import verify

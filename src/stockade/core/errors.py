@@ -11,7 +11,8 @@
         ├── BudgetExhausted       the search has used all the queries it may use
         └── ScoringFailed         the model raised, answered NaN or an unusable row for one text
 
-The command line prints the sentence of a `StockadeError` and exits with code 2; anything else is a bug and shows its traceback.
+The command line prints the sentence of a `StockadeError` and exits with code 2; anything else is a bug and shows its
+traceback.
 """
 
 from __future__ import annotations

@@ -9,7 +9,9 @@ from stockade.core.text import Text
 
 _LOG_ODDS_LIMIT = 30.0
 _DIGITS = 3
-"""Scores move a little with the shape of the batch they were computed in; differences below 1e-3 of log-odds are noise."""
+"""Scores move a little with the shape of the batch they were computed in; differences below 1e-3 of log-odds are
+noise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,5 +57,7 @@ class Example:
         return 1.0 - scores.probabilities[self.label] if self.target is None else scores.probabilities[self.target]
 
     def gain(self, scores: Scores) -> float:
-        """The same on the log-odds scale and rounded: use it to compare candidates, it ranks them alike in every batch."""
+        """The same on the log-odds scale and rounded: use it to compare candidates, it ranks them alike in every
+        batch.
+        """
         return -scores.log_odds(self.label) if self.target is None else scores.log_odds(self.target)

@@ -20,8 +20,9 @@ Probabilities = NDArray[np.float64]
 class Classifier(Protocol):
     """Anything that gives each text a row of class probabilities.
 
-    `labels` are the class names in column order. A model whose answer to the same text may differ from call to call sets
-    `deterministic = False`, and is then neither cached nor deduplicated. Texts are strings, or `(premise, hypothesis)`.
+    `labels` are the class names in column order. A model whose answer to the same text may differ from call to call
+    sets `deterministic = False`, and is then neither cached nor deduplicated. Texts are strings, or `(premise,
+    hypothesis)`.
     """
 
     @property
@@ -44,7 +45,7 @@ class Encoded(Protocol):
 
 @runtime_checkable
 class EncodingClassifier(Classifier, Protocol):
-    """A classifier that lets the engine tokenise once, then batch by true length and drop texts it cannot tell apart."""
+    """A classifier that lets the engine tokenise once, batch by true length and drop texts it cannot tell apart."""
 
     def encode(self, inputs: Sequence[TextInput]) -> Sequence[Encoded]: ...
 
@@ -61,8 +62,9 @@ class Fingerprinted(Protocol):
 class Attack(Protocol):
     """A published attack: a frozen dataclass of options with one coroutine.
 
-    `search` awaits requests (`Score`, …) and returns an `Outcome`. It knows nothing of batches, devices or other examples, and
-    takes every random choice from `rng`, which depends only on the run's seed, the example and the attack.
+    `search` awaits requests (`Score`, …) and returns an `Outcome`. It knows nothing of batches, devices or other
+    examples, and takes every random choice from `rng`, which depends only on the run's seed, the example and the
+    attack.
     """
 
     async def search(self, example: Example, rng: Random) -> Outcome: ...

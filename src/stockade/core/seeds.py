@@ -1,7 +1,7 @@
 """Seeds that depend on names, never on call order.
 
-Every random choice in Stockade comes from a generator made here from the run's seed and the names of what it is for, so that
-results do not change with concurrency, batching, resume or the number of workers.
+Every random choice in Stockade comes from a generator made here from the run's seed and the names of what it is for,
+so that results do not change with concurrency, batching, resume or the number of workers.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
 """An immutable text that is edited by word and never forgets what it was.
 
-A `Text` is the words of a string and the exact gaps between them (`gaps[i]` stands before `words[i]`, the last gap ends the text),
-so that the user's spacing, case and punctuation come back to the letter. Every edit gives a new `Text` that knows, for each
-of its words, which original word it came from; the difference to the original is read off that map, not guessed.
+A `Text` is the words of a string and the exact gaps between them (`gaps[i]` stands before `words[i]`, the last gap
+ends the text), so that the user's spacing, case and punctuation come back to the letter. Every edit gives a new
+`Text` that knows, for each of its words, which original word it came from; the difference to the original is read off
+that map, not guessed.
 
-A word is a run of letters, digits and marks of any script, with apostrophes and hyphens inside it; each Han or kana character is
-a word of its own because those scripts are written without blanks. Emoji and punctuation belong to the gaps.
+A word is a run of letters, digits and marks of any script, with apostrophes and hyphens inside it; each Han or kana
+character is a word of its own because those scripts are written without blanks. Emoji and punctuation belong to the
+gaps.
 
-A pair task (premise and hypothesis) is a `Text` of the hypothesis with the premise beside it: the premise cannot be edited.
+A pair task (premise and hypothesis) is a `Text` of the hypothesis with the premise beside it: the premise cannot be
+edited.
 """
 
 from __future__ import annotations
@@ -44,7 +47,9 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of a text beside its original, for highlighting: `before` is struck out, `after` is what stands there now."""
+    """A stretch of a text beside its original, for highlighting: `before` is struck out, `after` is what stands there
+    now.
+    """
 
     kind: PieceKind
     before: str
@@ -174,7 +179,9 @@ class Text:
         )
 
     def part(self, start: int, end: int) -> Text:
-        """The words from `start` up to `end` with what stands between them; a part of the original, not a list of deletions."""
+        """The words from `start` up to `end` with what stands between them; a part of the original, not a list of
+        deletions.
+        """
         words = self.words[start:end]
         gaps = ("", *self.gaps[start + 1 : start + len(words)], "") if words else ("",)
         return Text(words, gaps, tuple(range(len(words))), self.premise)

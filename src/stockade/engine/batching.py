@@ -1,8 +1,9 @@
 """Batches by length and token budget, and the budget's own search for its best size.
 
-Padding is wasted work, so texts are sorted by length and cut so that `rows × longest` stays within a budget of tokens. The best budget
-depends on model and machine (on a CPU a few hundred to a few thousand tokens); it is found once by watching the first batches
-and remembered for that model and device. The budget changes how fast answers come, never which.
+Padding is wasted work, so texts are sorted by length and cut so that `rows × longest` stays within a budget of
+tokens. The best budget depends on model and machine (on a CPU a few hundred to a few thousand tokens); it is found
+once by watching the first batches and remembered for that model and device. The budget changes how fast answers come,
+never which.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ _WORTH_IT = 1.05
 
 
 def cut_batches(items: Sequence[Item], lengths: Sequence[int], budget: TokenBudget) -> Iterator[list[int]]:
-    """Indices of the items in batches, longest first (memory runs out at the start, if at all); asks the budget anew for each."""
+    """Indices of the items in batches, longest first (memory runs out at the start, if at all); asks the budget anew
+    for each.
+    """
     order = sorted(range(len(items)), key=lambda i: (-lengths[i], i))
     at = 0
     while at < len(order):
@@ -76,7 +79,9 @@ class TokenBudget:
 
 
 class TuningMemory:
-    """Remembers one model's best budget in a small file of the user's cache folder; losing that file only costs a new tuning."""
+    """Remembers one model's best budget in a small file of the user's cache folder; losing that file only costs a new
+    tuning.
+    """
 
     def __init__(self, key: str, folder: Path | None = None) -> None:
         self._key = key

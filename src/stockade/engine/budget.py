@@ -12,7 +12,8 @@ from stockade.engine.requests import Score
 class Meter:
     """Counts the queries of one search and refuses those beyond its budget.
 
-    `rows` counts different texts within this search, so it does not depend on what other searches asked or on the cache.
+    `rows` counts different texts within this search, so it does not depend on what other searches asked or on the
+    cache.
     """
 
     budget: int | None = None

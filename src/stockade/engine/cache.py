@@ -9,7 +9,9 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 _ENTRY_BYTES = 300
-"""What an entry costs besides its key: the table's slot, the value and their headers (measured on rows of two to ten classes)."""
+"""What an entry costs besides its key: the table's slot, the value and their headers (measured on rows of two to ten
+classes).
+"""
 
 
 class BoundedCache(Generic[Value]):

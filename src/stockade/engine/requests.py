@@ -1,7 +1,7 @@
 """What a search may ask for, as data.
 
-A search awaits a request; the scheduler collects the requests of all running searches, lets one service answer all of a kind together,
-and sends each search its own answer back.
+A search awaits a request; the scheduler collects the requests of all running searches, lets one service answer all of
+a kind together, and sends each search its own answer back.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Request(Generic[Answer]):
 class Score(Request[list[Scores]]):
     """Class probabilities of each text, in order. Costs one logical query per text.
 
-    When the budget does not reach for all texts, a request with `partial` set is answered for its first texts only (the search sees a
-    shorter list); any other ends the search. `counted` is off for what the harness itself asks.
+    When the budget does not reach for all texts, a request with `partial` set is answered for its first texts only
+    (the search sees a shorter list); any other ends the search. `counted` is off for what the harness itself asks.
     """
 
     texts: Sequence[Text]

@@ -1,8 +1,8 @@
 """Drives many searches at once and serves all their requests of one kind together.
 
-Not asyncio: a round is the same on every machine. Each round, every running search is waiting for something; the services answer all
-of it; every search is resumed in its order with its own answer. A search's own course depends only on its answers, so what it finds
-does not depend on how many others run beside it.
+Not asyncio: a round is the same on every machine. Each round, every running search is waiting for something; the
+services answer all of it; every search is resumed in its order with its own answer. A search's own course depends
+only on its answers, so what it finds does not depend on how many others run beside it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ Result = TypeVar("Result")
 Service = Callable[[Sequence[Any]], Sequence[Any]]
 
 CHARACTERS_IN_FLIGHT = 256 * 2**20
-"""Long texts make many long candidates; no new search starts while those of the running ones may hold this many characters."""
+"""Long texts make many long candidates; no new search starts while those of the running ones may hold this many
+characters.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +114,16 @@ def _advance(running: _Running[Result], answer: Any) -> Finished[Result] | None:
     """Resume a search with its answer until it asks again (None) or ends."""
     while True:
         try:
-            if isinstance(answer, SearchStopped):
-                request = running.coroutine.throw(answer)
-            else:
-                request = running.coroutine.send(answer)
+            stopped = isinstance(answer, SearchStopped)
+            request = running.coroutine.throw(answer) if stopped else running.coroutine.send(answer)
         except StopIteration as stop:
             return _finish(running, stop.value)
-        except SearchStopped as stopped:
-            return _finish(running, stopped)
+        except SearchStopped as reason:
+            return _finish(running, reason)
         try:
             running.pending = running.meter.admit(request) if isinstance(request, Score) else request
-        except SearchStopped as stopped:
-            answer = stopped
+        except SearchStopped as reason:
+            answer = reason
             continue
         return None
 

@@ -1,4 +1,6 @@
-"""The service that answers `Score` and `Confirm`: deduplicated, cached, batched by length, faults contained to the text that causes them."""
+"""The service that answers `Score` and `Confirm`: deduplicated, cached, batched by length, faults contained to the
+text that causes them.
+"""
 
 from __future__ import annotations
 
@@ -134,10 +136,10 @@ def _verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]:
     values = np.asarray(answer, dtype=np.float64)
     if values.shape != (rows, classes):
         raise ModelError(f"the model answered with shape {values.shape} for {rows} texts and {classes} classes")
-    finite = np.isfinite(values).all(axis=1)
+    finite = [bool(row) for row in np.isfinite(values).all(axis=1)]
     return [
         Scores(tuple(row)) if good else ScoringFailed("the model answered with NaN or infinite probabilities")
-        for row, good in zip(values.tolist(), finite.tolist(), strict=True)
+        for row, good in zip(values.tolist(), finite, strict=True)
     ]
 
 

@@ -34,12 +34,16 @@ class ShownExample:
 
 def render_page(runs: Sequence[Run]) -> str:
     """The whole page."""
-    return _environment().get_template("page.html").render(
-        title=", ".join(run.name for run in runs),
-        runs=[_section(run) for run in runs],
-        plot=_plot(runs),
-        columns=COLUMNS,
-        version=__version__,
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=", ".join(run.name for run in runs),
+            runs=[_section(run) for run in runs],
+            plot=_plot(runs),
+            columns=COLUMNS,
+            version=__version__,
+        )
     )
 
 
@@ -65,7 +69,9 @@ def _section(run: Run, examples: int = EXAMPLES_PER_ATTACK) -> dict[str, Any]:
 
 
 def _examples(run: Run, most: int) -> tuple[list[ShownExample], int]:
-    """Per attack the successes first, then errors, failures and skipped ones, up to a limit; and how many did not fit."""
+    """Per attack the successes first, then errors, failures and skipped ones, up to a limit; and how many did not
+    fit.
+    """
     shown, left_out = [], 0
     for attack in run.attacks:
         records = sorted(run.records(attack), key=lambda record: _ORDER[record.status])
@@ -102,5 +108,9 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=PackageLoader("stockade.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("stockade.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )

@@ -26,10 +26,11 @@ def _run(run: Run) -> list[str]:
     scale = run.manifest["config"]["similarity"]
     lines += ["", f"Intervals are 95 % Wilson intervals. Similarity: {scale or 'not measured'}.", ""]
     for name in run.attacks:
-        successes = [record for record in islice((r for r in run.records(name) if r.status == "success"), EXAMPLES)]
+        successes = list(islice((r for r in run.records(name) if r.status == "success"), EXAMPLES))
         lines += [f"## {name}: examples", ""] if successes else []
         for record in successes:
-            lines += [f"- {record.original_prediction} → {record.adversarial_prediction}: {_diff(record.original, record.adversarial)}"]
+            verdict = f"{record.original_prediction} → {record.adversarial_prediction}"
+            lines.append(f"- {verdict}: {_diff(record.original, record.adversarial)}")
         lines += [""] if successes else []
     return lines
 
@@ -41,7 +42,10 @@ def _diff(original: str, adversarial: str | None) -> str:
         if piece.kind == "same":
             parts.append(_escape(piece.after))
         else:
-            parts.append((f"~~{_escape(piece.before)}~~ " if piece.before else "") + (f"**{_escape(piece.after)}**" if piece.after else ""))
+            parts.append(
+                (f"~~{_escape(piece.before)}~~ " if piece.before else "")
+                + (f"**{_escape(piece.after)}**" if piece.after else "")
+            )
     return "".join(parts).replace("\n", " ")
 
 

@@ -10,7 +10,9 @@ CLEAN, ROBUST, INK = "#8aa4c0", "#b5422c", "#20262e"
 
 
 def accuracy_plot(rows: Sequence[tuple[str, dict[str, Any]]]) -> str:
-    """Clean and robust accuracy of each attack with 95 % intervals, one line per attack; empty when nothing was measured."""
+    """Clean and robust accuracy of each attack with 95 % intervals, one line per attack; empty when nothing was
+    measured.
+    """
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -18,14 +20,18 @@ def accuracy_plot(rows: Sequence[tuple[str, dict[str, Any]]]) -> str:
     measured = [(name, numbers) for name, numbers in rows if numbers["n"]]
     if not measured:
         return ""
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "stockade", "font.family": "sans-serif", "text.color": INK}):
+    with rc_context(
+        {"svg.fonttype": "none", "svg.hashsalt": "stockade", "font.family": "sans-serif", "text.color": INK}
+    ):
         figure = Figure(figsize=(8.2, 0.9 + 0.5 * len(measured)), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         for line, (_, numbers) in enumerate(measured):
             for key, colour, offset in (("clean_accuracy", CLEAN, -0.14), ("robust_accuracy", ROBUST, 0.14)):
                 interval = numbers[key]
-                axes.plot([interval["low"], interval["high"]], [line + offset] * 2, color=colour, linewidth=2, alpha=0.6)
+                axes.plot(
+                    [interval["low"], interval["high"]], [line + offset] * 2, color=colour, linewidth=2, alpha=0.6
+                )
                 axes.plot([interval["value"]], [line + offset], "o", color=colour, markersize=8)
         axes.set_yticks(range(len(measured)), [name for name, _ in measured])
         axes.invert_yaxis()

@@ -15,6 +15,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.records import Record, Status
 from stockade.core.seeds import derive_rng
+from stockade.core.text import TextInput
 from stockade.datasets import ExampleSet
 from stockade.engine.batching import TokenBudget, TuningMemory
 from stockade.engine.scheduler import Scheduler, Search
@@ -40,7 +41,9 @@ class AttackSettings:
             raise OptionError("No attack was named. List them with: stockade ls attacks")
         keys = [named.key for named in self.attacks]
         if len(set(keys)) < len(keys):
-            raise OptionError(f"An attack is named twice: {', '.join(keys)}. Write presets with the name, as in pwws@textattack.")
+            raise OptionError(
+                f"An attack is named twice: {', '.join(keys)}. Write presets with the name, as in pwws@textattack."
+            )
         for name in ("budget", "concurrency", "max_words", "batch_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -60,28 +63,33 @@ class Progress:
 Observer = Callable[[Progress], None]
 
 
-def check_answers(classifier: Classifier, examples: ExampleSet) -> None:
-    """Ask the model about the first text, so that a model of the wrong shape ends the command and not every single example."""
-    for example in examples:
-        try:
-            answer = classifier.predict_proba([example.text.input])
-        except ModelError:
-            raise
-        except Exception:  # one text the model cannot take is recorded with that text, by the engine
-            return
-        if answer.shape != (1, len(classifier.labels)):
-            raise ModelError(
-                f"The model answered one text with an array of shape {answer.shape}; expected (1, {len(classifier.labels)}), "
-                f"a probability for each of {', '.join(classifier.labels)}."
-            )
+def check_answers(classifier: Classifier, item: TextInput) -> None:
+    """Ask the model about one text of the data, so that a model of the wrong shape ends the command and not every
+    single example.
+
+    A model that does not know its classes yet learns them here, from a text of the right kind.
+    """
+    try:
+        answer = classifier.predict_proba([item])
+    except ModelError:
+        raise
+    except Exception:  # one text the model cannot take is recorded with that text, by the engine
         return
+    if answer.shape != (1, len(classifier.labels)):
+        raise ModelError(
+            f"The model answered one text with an array of shape {answer.shape}; expected one row with "
+            f"a probability for each of {', '.join(classifier.labels)}."
+        )
 
 
 def run_attacks(
-    classifier: Classifier, examples: ExampleSet, settings: AttackSettings, folder: Path, observer: Observer | None = None
+    classifier: Classifier,
+    examples: ExampleSet,
+    settings: AttackSettings,
+    folder: Path,
+    observer: Observer | None = None,
 ) -> None:
     """Attack every example that the run has no result for yet; each result is committed as it is found."""
-    check_answers(classifier, examples)
     scoring = ScoringService(classifier, TokenBudget(settings.batch_tokens, tuning_memory(classifier)))
     scheduler = Scheduler.for_classifier(scoring, settings.concurrency)
     with Store(folder, writable=True) as store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,7 +17,8 @@ FILE_NAME = "manifest.json"
 SCHEMA = 1
 _PACKAGES = ("stockade", "torch", "transformers", "tokenizers", "numpy")
 _FREE = ("model_options",)
-"""How the model is loaded may differ when a run is resumed (another device, say): its fingerprint and labels may not."""
+"""How the model is loaded may differ when a run is resumed (another device, say); its fingerprint may not."""
+_MOST_SHOWN = 4
 
 
 def make_manifest(
@@ -54,9 +55,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise RunError(f"{folder} is not a run: it has no {FILE_NAME}.") from None
     except (OSError, ValueError) as error:
-        raise RunError(f"{path} cannot be read ({error}). Restore it from a copy, or start again with another --out.") from None
+        raise RunError(
+            f"{path} cannot be read ({error}). Restore it from a copy, or start again with another --out."
+        ) from None
     if not isinstance(manifest, dict) or not {"config", "model", "data", "schema"} <= manifest.keys():
-        raise RunError(f"{path} is not a manifest of Stockade. Restore it from a copy, or start again with another --out.")
+        raise RunError(
+            f"{path} is not a manifest of Stockade. Restore it from a copy, or start again with another --out."
+        )
     if manifest["schema"] != SCHEMA:
         raise RunError(f"{path} has format {manifest['schema']}; this version of Stockade reads format {SCHEMA}.")
     return manifest
@@ -64,22 +69,38 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def check_resumable(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """Refuse to go on with a run under another configuration, model or data; say what differs."""
+    before, after = _leaves(old), _leaves(new)
     differences = [
-        f"{part}.{name} was {_short(old[part].get(name))}, now {_short(new[part].get(name))}"
-        for part in ("config", "model", "data")
-        for name in sorted({*old[part], *new[part]} - set(_FREE))
-        if old[part].get(name) != new[part].get(name)
+        f"{name} was {_short(before.get(name))}, now {_short(after.get(name))}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
     ]
     if differences:
+        more = f" and {len(differences) - _MOST_SHOWN} more" if len(differences) > _MOST_SHOWN else ""
         raise RunError(
-            f"{folder} was made with another configuration: {'; '.join(differences)}. "
+            f"{folder} was made with another configuration: {'; '.join(differences[:_MOST_SHOWN])}{more}. "
             "Resume with the same options, or use another --out."
         )
 
 
+def _leaves(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides a run's results, by dotted name."""
+    config = {name: value for name, value in manifest["config"].items() if name not in _FREE}
+    config["attacks"] = {attack["key"]: attack for attack in config.get("attacks", [])}
+    return dict(_flatten({"config": config, "model": manifest["model"], "data": manifest["data"]}, ""))
+
+
+def _flatten(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(value, dict) or not value:
+        yield name, value
+        return
+    for key, item in value.items():
+        yield from _flatten(item, f"{name}.{key}" if name else str(key))
+
+
 def _short(value: Any) -> str:
     text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    return text if len(text) <= 40 else text[:37] + "…"
 
 
 def _version(package: str) -> str | None:

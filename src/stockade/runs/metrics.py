@@ -1,7 +1,8 @@
-"""The numbers of a run (SPEC §4): counts, rates with 95 % intervals, means, and warnings when they cannot mean what they seem to.
+"""The numbers of a run (SPEC §4): counts, rates with 95 % intervals, means, and warnings when they cannot mean what
+they seem to.
 
-Clean accuracy = attacked / n, robust accuracy = failed / n, success = succeeded / attacked = 1 - robust / clean, which is asserted. Examples
-that ended in an error leave n.
+Clean accuracy = attacked / n, robust accuracy = failed / n, success = succeeded / attacked = 1 - robust / clean,
+which is asserted. Examples that ended in an error leave n.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def assert_identity(summary: Mapping[str, Any]) -> None:
     clean, robust = summary["clean_accuracy"]["value"], summary["robust_accuracy"]["value"]
     success = summary["success_rate"]["value"]
     if clean:
-        assert success is not None and abs(success - (1 - robust / clean)) < 1e-9, summary
+        assert abs((success or 0.0) - (1 - robust / clean)) < 1e-9, summary
 
 
 def warnings_for(summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
@@ -82,7 +83,8 @@ def warnings_for(summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[st
     warnings = []
     if accuracy is not None and first["n"] >= _ENOUGH and accuracy < chance:
         warnings.append(
-            f"The model is right on only {accuracy:.0%} of the clean texts, below chance ({chance:.0%}): are the labels swapped? "
+            f"The model is right on only {accuracy:.0%} of the clean texts, below chance ({chance:.0%}): "
+            "are the labels swapped? "
             f"The model's classes are {', '.join(labels)}; set the order with --label-map."
         )
     elif accuracy == 0 and first["n"]:

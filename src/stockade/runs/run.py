@@ -23,7 +23,9 @@ SUMMARY_NAME = "summary.json"
 
 
 class Run:
-    """Reads a run folder. `summary`, `examples` and `to_pandas()` are what most people want; `manifest` says what it was."""
+    """Reads a run folder. `summary`, `examples` and `to_pandas()` are what most people want; `manifest` says what it
+    was.
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)

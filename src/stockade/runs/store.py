@@ -1,7 +1,7 @@
 """The run's results in SQLite: one row per example and attack, committed as it finishes.
 
-Write-ahead logging makes each commit survive a killed process; texts are stored as ASCII-escaped JSON so that even lone surrogates come
-back as they were. A lock keeps two processes from working on the same run.
+Write-ahead logging makes each commit survive a killed process; texts are stored as ASCII-escaped JSON so that even
+lone surrogates come back as they were. A lock keeps two processes from working on the same run.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ CREATE TABLE IF NOT EXISTS results (
     attack TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, status TEXT NOT NULL,
     similarity REAL, record TEXT NOT NULL, PRIMARY KEY (attack, id));
 CREATE TABLE IF NOT EXISTS effort (
-    attack TEXT NOT NULL, part INTEGER NOT NULL, seconds REAL NOT NULL, model_seconds REAL NOT NULL, model_rows INTEGER NOT NULL,
-    PRIMARY KEY (attack, part));
+    attack TEXT NOT NULL, part INTEGER NOT NULL, seconds REAL NOT NULL, model_seconds REAL NOT NULL, model_rows
+    INTEGER NOT NULL, PRIMARY KEY (attack, part));
 """
+_FIELDS = tuple(field.name for field in dataclasses.fields(Record) if field.name != "similarity")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +47,9 @@ class Store:
         self._path = folder / FILE_NAME
         self._lock = _lock(folder) if writable else None
         if not writable and not self._path.exists():
-            raise RunError(f"{folder} is not a run: it has no {FILE_NAME}. Make one with: stockade attack MODEL DATA --out {folder}")
+            raise RunError(
+                f"{folder} is not a run: it has no {FILE_NAME}. Make one with: stockade attack MODEL DATA --out …"
+            )
         with self._readable():
             self._connection = sqlite3.connect(self._path, isolation_level=None)
             if writable:
@@ -57,7 +60,9 @@ class Store:
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             problem = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if problem != "ok":
-            raise RunError(f"{self._path} is damaged ({problem}). Restore it from a copy, or start again with another --out.")
+            raise RunError(
+                f"{self._path} is damaged ({problem}). Restore it from a copy, or start again with another --out."
+            )
         if version != SCHEMA:
             raise RunError(f"{self._path} has format {version}; this version of Stockade reads format {SCHEMA}.")
 
@@ -113,7 +118,9 @@ class Store:
         if attack is not None:
             yield from self._select("WHERE attack = ? ORDER BY position", (attack,))
             return
-        order = [row[0] for row in self._connection.execute("SELECT attack FROM results GROUP BY attack ORDER BY MIN(rowid)")]
+        order = [
+            row[0] for row in self._connection.execute("SELECT attack FROM results GROUP BY attack ORDER BY MIN(rowid)")
+        ]
         for name in order:
             yield from self.records(name)
 
@@ -136,9 +143,8 @@ class Store:
 
 
 def _to_json(record: Record) -> str:
-    fields = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-    fields["edits"] = [dataclasses.asdict(edit) for edit in record.edits]
-    del fields["similarity"]
+    fields = {name: getattr(record, name) for name in _FIELDS}
+    fields["edits"] = [{"op": e.op, "index": e.index, "before": e.before, "after": e.after} for e in record.edits]
     return json.dumps(fields)
 
 

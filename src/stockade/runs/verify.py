@@ -1,4 +1,6 @@
-"""Check a run against its model: every recorded success must fool the model again, and every number must follow from the rows."""
+"""Check a run against its model: every recorded success must fool the model again, and every number must follow from
+the rows.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class Verification:
 
 
 def verify(run: Run, classifier: Classifier, observer: Callable[[int], None] | None = None) -> Verification:
-    """Ask the model again about every success, alone, and compare labels, scores, edits and the summary with what was recorded."""
+    """Ask the model again about every success, alone, and compare labels, scores, edits and the summary with what was
+    recorded.
+    """
     problems = [*_other_model(run, classifier), *_wrong_summary(run)]
     checked = 0
     for record in run.records():

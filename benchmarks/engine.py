@@ -1,0 +1,131 @@
+"""What the engine costs: an attack's CPU time against the bare model on the same texts, and concurrency 64 against 1.
+
+    python benchmarks/engine.py [--texts 200] [--victim sentiment-cnn …] [--attack pwws …] [--json FILE]
+
+For each built-in victim and attack, one run on the built-in test sentences at concurrency 64, one torch thread. Its
+unique texts then go through the bare model (tokenise and forward, sorted by length) at several batch sizes; the best
+one counts. The ratio of the two CPU times is what batching, deduplication, bookkeeping and storage add to the model
+(below 1: the engine spared the model work). Machines are noisy: read the ratios, not the seconds, and repeat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from stockade.attacks.registry import make_attack
+from stockade.core.text import TextInput
+from stockade.datasets import ExampleSet, load_data, prepare_examples
+from stockade.models import load_model
+from stockade.models.huggingface import HuggingFaceClassifier
+from stockade.runs.attack import AttackSettings, run_attacks
+
+VICTIMS = ("sentiment-cnn", "sentiment-lstm", "sentiment-bert")
+ATTACKS = ("deepwordbug", "deepwordbug@textattack", "pwws", "pwws@textattack")
+BATCH_SIZES = (8, 16, 32, 64, 128, 256)
+
+
+class Recording:
+    """A classifier that notes every text it is asked to encode."""
+
+    def __init__(self, inner: HuggingFaceClassifier) -> None:
+        self._inner, self.texts = inner, dict[TextInput, None]()
+        self.labels, self.deterministic = inner.labels, inner.deterministic
+
+    def encode(self, inputs: Sequence[TextInput]) -> Any:
+        self.texts.update(dict.fromkeys(inputs))
+        return self._inner.encode(inputs)
+
+    def predict_encoded(self, batch: Sequence[Any]) -> Any:
+        return self._inner.predict_encoded(batch)
+
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Any:
+        return self._inner.predict_proba(inputs)
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def attack_seconds(model: Any, examples: ExampleSet, attack: str, concurrency: int) -> float:
+    settings = AttackSettings((make_attack(attack),), concurrency=concurrency)
+    with tempfile.TemporaryDirectory() as folder:
+        return cpu_seconds(lambda: run_attacks(model, examples, settings, Path(folder)))
+
+
+def bare_seconds(model: HuggingFaceClassifier, texts: Sequence[TextInput], size: int) -> float:
+    """Tokenise, sort by length, forward in batches of one size: what a careful user would write by hand."""
+
+    def work() -> None:
+        encoded = sorted(model.encode(texts), key=len)
+        for start in range(0, len(encoded), size):
+            model.predict_encoded(encoded[start : start + size])
+
+    return cpu_seconds(work)
+
+
+def measure(victim: str, attack: str, texts: int, repeats: int) -> dict[str, Any]:
+    model = load_model(f"builtin:{victim}", device="cpu")
+    assert isinstance(model, HuggingFaceClassifier)
+    examples = prepare_examples(load_data("builtin:reviews"), model.labels, limit=texts)
+    recording = Recording(model)
+    attack_seconds(recording, examples, attack, 64)  # also warms up the language resources and tunes the batch size
+    asked = list(recording.texts)
+    sample = asked[:: max(1, len(asked) // 1000)]
+    best = min(BATCH_SIZES, key=lambda size: bare_seconds(model, sample, size))
+    ours, bare = [], []
+    for _ in range(repeats):
+        ours.append(attack_seconds(model, examples, attack, 64))
+        bare.append(bare_seconds(model, asked, best))
+    alone = attack_seconds(model, examples, attack, 1)
+    return {
+        "victim": victim,
+        "attack": attack,
+        "texts": texts,
+        "unique_texts": len(asked),
+        "batch_size": best,
+        "attack_cpu_seconds": round(min(ours), 3),
+        "bare_cpu_seconds": round(min(bare), 3),
+        "ratio": round(min(ours) / min(bare), 3),
+        "speedup_64_over_1": round(alone / min(ours), 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--victim", nargs="*", default=VICTIMS)
+    parser.add_argument("--attack", nargs="*", default=ATTACKS)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["STOCKADE_CACHE"] = cache
+        rows = []
+        print(f"{'victim':<16}{'attack':<24}{'unique':>13}{'engine s':>10}{'bare s':>9}{'ratio':>8}{'64 over 1':>11}")
+        for victim in options.victim:
+            for attack in options.attack:
+                row = measure(victim, attack, options.texts, options.repeats)
+                rows.append(row)
+                print(
+                    f"{victim:<16}{attack:<24}{row['unique_texts']:>13,}{row['attack_cpu_seconds']:>10.2f}"
+                    f"{row['bare_cpu_seconds']:>9.2f}{row['ratio']:>8.2f}{row['speedup_64_over_1']:>10.1f}x",
+                    flush=True,
+                )
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

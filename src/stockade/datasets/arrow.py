@@ -1,0 +1,128 @@
+"""Tables in Apache Arrow's layout: parquet files, `pyarrow.Table` objects, batches of the `datasets` package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from stockade.core.errors import DataError
+from stockade.datasets.streams import DataFile
+from stockade.datasets.wording import first_line
+
+_BATCH = 2048
+_ARROW_ERRORS = (OSError, ValueError, NotImplementedError)
+"""Every error of pyarrow is a subclass of one of these."""
+_PAGE_BUFFER = 1 << 20
+"""Bytes of the buffer through which columns are read, so that a file of one huge row group is streamed too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetTable:
+    """A parquet file; open one with `open_parquet`."""
+
+    file: DataFile
+    columns: tuple[str, ...]
+    names: Mapping[str, tuple[str, ...]]
+    has_header: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.file.name
+
+    def cells(self, wanted: tuple[str, ...]) -> Iterator[Sequence[object]]:
+        parquet = _open(self.file)
+        with parquet:
+            batches = parquet.iter_batches(batch_size=_BATCH, columns=list(wanted), use_threads=False)
+            try:
+                yield from cells_of(batches, wanted, self.name)
+            except _ARROW_ERRORS as error:
+                raise _broken(self.file, error) from None
+
+    def place(self, number: int) -> str:
+        return place(number)
+
+    def label_names(self, column: str) -> tuple[str, ...] | None:
+        return self.names.get(column)
+
+    def sha256(self) -> str:
+        return self.file.sha256()
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowTable:
+    """A `pyarrow.Table` in memory."""
+
+    table: Any
+    name: str = "the Table"
+    has_header: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.table.column_names)
+
+    def cells(self, wanted: tuple[str, ...]) -> Iterator[Sequence[object]]:
+        batches = self.table.select(list(wanted)).to_batches(max_chunksize=_BATCH)
+        return cells_of(batches, wanted, self.name)
+
+    def place(self, number: int) -> str:
+        return place(number)
+
+    def label_names(self, column: str) -> tuple[str, ...] | None:
+        return _class_names(self.table.schema).get(column)
+
+    def sha256(self) -> None:
+        return None
+
+
+def open_parquet(file: DataFile) -> ParquetTable:
+    """Read the schema of a parquet file, with the label names that the `datasets` package leaves there."""
+    with _open(file) as parquet:
+        schema = parquet.schema_arrow
+        return ParquetTable(file, tuple(schema.names), _class_names(schema))
+
+
+def cells_of(batches: Iterable[Any], wanted: tuple[str, ...], name: str) -> Iterator[Sequence[object]]:
+    """The cells of record batches or tables, row by row, as Python values."""
+    before = 0
+    for batch in batches:
+        try:
+            columns = [batch[column].to_pylist() for column in wanted]
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{name} has a text that is not UTF-8 between row {before} and row {before + batch.num_rows - 1}. "
+                "Write the file again from decoded texts."
+            ) from None
+        yield from zip(*columns, strict=True)
+        before += batch.num_rows
+
+
+def place(number: int) -> str:
+    """How errors name a row of something that has no lines."""
+    return f"row {number} (counted from 0)"
+
+
+def _open(file: DataFile) -> Any:
+    parquet = import_module("pyarrow.parquet")
+    file.check_unchanged()
+    if file.stamp[0] == 0:
+        raise DataError(f"{file.name} is empty, expected a parquet table. Write it again.")
+    try:
+        return parquet.ParquetFile(file.path, buffer_size=_PAGE_BUFFER, pre_buffer=False)
+    except _ARROW_ERRORS as error:
+        raise _broken(file, error) from None
+
+
+def _broken(file: DataFile, error: Exception) -> DataError:
+    return DataError(f"{file.name} cannot be read as parquet ({first_line(error)}). Copy, download or write it again.")
+
+
+def _class_names(schema: Any) -> dict[str, tuple[str, ...]]:
+    """Names of integer labels, from the metadata that the `datasets` package writes; nothing if there are none."""
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return {column: tuple(map(str, kind["names"])) for column, kind in features.items() if "names" in kind}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}

@@ -1,0 +1,23 @@
+"""Language resources that attacks ask: synonyms, part of speech, stop words, look-alike characters."""
+
+from stockade.lexicon.homoglyphs import homoglyphs
+from stockade.lexicon.pos import Tagger, load_tagger
+from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, is_stop_word
+from stockade.lexicon.tags import PENN_TO_UNIVERSAL, UNIVERSAL_TAGS, compatible, universal_tag, wordnet_pos
+from stockade.lexicon.wordnet import WordNet, load_wordnet
+
+__all__ = [
+    "ENGLISH_FUNCTION_WORDS",
+    "NLTK_STOP_WORDS",
+    "PENN_TO_UNIVERSAL",
+    "UNIVERSAL_TAGS",
+    "Tagger",
+    "WordNet",
+    "compatible",
+    "homoglyphs",
+    "is_stop_word",
+    "load_tagger",
+    "load_wordnet",
+    "universal_tag",
+    "wordnet_pos",
+]

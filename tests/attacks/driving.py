@@ -1,0 +1,45 @@
+"""Runs one attack on one text against a toy victim, through the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stockade.attacks.trial import Trial, attack_example
+from stockade.core.example import Example
+from stockade.core.protocols import Attack, Classifier
+from stockade.core.seeds import derive_rng
+from stockade.core.text import Text
+from stockade.engine.scheduler import Scheduler, Search
+from stockade.engine.scoring import ScoringService
+
+
+@dataclass(frozen=True)
+class Result:
+    trial: Trial
+    queries: int
+    rows: int
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        assert self.trial.text is not None, self.trial.reason
+        return self.trial.text.words
+
+
+def attack(
+    victim: Classifier,
+    string: str,
+    attack: Attack,
+    *,
+    label: int = 1,
+    target: int | None = None,
+    budget: int | None = None,
+    seed: int = 0,
+) -> Result:
+    example = Example("0", Text.parse(string), label, target)
+
+    async def start() -> Trial:
+        return await attack_example(attack, example, derive_rng(seed, "0", "test"))
+
+    (finished,) = Scheduler.for_classifier(ScoringService(victim)).run([Search(start, budget)])
+    assert isinstance(finished.result, Trial)
+    return Result(finished.result, finished.queries, finished.rows)

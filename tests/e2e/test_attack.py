@@ -1,0 +1,170 @@
+"""`stockade attack` from the first word to the last file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.e2e.conftest import ROWS, Stockade
+
+FIELDS = (
+    *("id", "attack", "status", "reason", "label", "original", "adversarial"),
+    *("original_prediction", "adversarial_prediction", "original_scores", "adversarial_scores"),
+    *("queries", "rows", "edits", "perturbed_percent", "similarity"),
+)
+ATTACK = ("attack", "python:victim:predict", "data.jsonl", "--no-similarity")
+
+
+def test_a_run_has_its_files_and_numbers(stockade: Stockade, folder: Path) -> None:
+    result = stockade(*ATTACK, "--attack", "pwws", "--attack", "deepwordbug", "--out", "runs/a")
+    assert result.returncode == 0, result.stderr
+    assert "pwws" in result.stdout
+    assert "deepwordbug" in result.stdout
+    run = folder / "runs/a"
+    assert {"manifest.json", "summary.json", "report.html", "run.sqlite"} <= {path.name for path in run.iterdir()}
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["schema"] == 1
+    assert summary["complete"] is True
+    numbers = summary["attacks"]["pwws"]
+    assert numbers["n"] == len(ROWS)
+    assert numbers["n"] == numbers["attacked"] + numbers["skipped"]
+    assert numbers["attacked"] == numbers["succeeded"] + numbers["failed"]
+    assert numbers["succeeded"] > 0
+    success, clean = numbers["success_rate"]["value"], numbers["clean_accuracy"]["value"]
+    assert success == pytest.approx(1 - numbers["robust_accuracy"]["value"] / clean)
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["config"]["attacks"][0]["options"]["unknown"] == "[UNK]"
+    assert manifest["config"]["seed"] == 0
+    assert manifest["data"]["fingerprint"]
+    assert manifest["model"]["fingerprint"]
+
+
+def test_exports_hold_the_documented_fields(stockade: Stockade, folder: Path) -> None:
+    stockade(*ATTACK, "--attack", "pwws", "--out", "runs/a")
+    lines = stockade("export", "runs/a").stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert list(rows[0])[: len(FIELDS)] == list(FIELDS)
+    assert [row["id"] for row in rows] == [str(i) for i in range(len(ROWS))]
+    success = next(row for row in rows if row["status"] == "success")
+    assert success["adversarial"] != success["original"]
+    assert success["edits"][0].keys() == {"op", "index", "before", "after"}
+    assert success["adversarial_prediction"] != success["label"]
+    assert stockade("export", "runs/a", "--format", "parquet", "--out", "a.parquet").returncode == 0
+    assert pq.read_table(folder / "a.parquet").to_pylist()[0] == rows[0]
+    table = list(csv.DictReader(io.StringIO(stockade("export", "runs/a", "--format", "csv").stdout)))
+    assert json.loads(table[0]["original_scores"]) == rows[0]["original_scores"]
+
+
+def test_a_limit_takes_the_same_seeded_sample_every_time(stockade: Stockade) -> None:
+    for name in ("a", "b"):
+        stockade(*ATTACK, "--attack", "deepwordbug", "--limit", 5, "--out", f"runs/{name}")
+    stockade(*ATTACK, "--attack", "deepwordbug", "--limit", 5, "--seed", 1, "--out", "runs/c")
+    first, second, other = (stockade("export", f"runs/{name}").stdout for name in "abc")
+    assert first == second
+    assert [json.loads(line)["id"] for line in first.splitlines()] != [
+        json.loads(line)["id"] for line in other.splitlines()
+    ]
+
+
+def test_show_verify_and_report_read_the_run(stockade: Stockade, folder: Path) -> None:
+    stockade(*ATTACK, "--attack", "pwws", "--out", "runs/a")
+    assert "→" in stockade("show", "runs/a").stdout
+    verified = stockade("verify", "runs/a")
+    assert verified.returncode == 0, verified.stdout
+    assert "all hold" in verified.stdout
+    assert stockade("report", "runs/a", "--format", "md", "--out", "r.md").returncode == 0
+    assert "| pwws |" in (folder / "r.md").read_text()
+    assert (
+        json.loads((folder / stockade("report", "runs/a", "--format", "json").stdout.strip()).read_text())[0]["run"]
+        == "a"
+    )
+
+
+def test_verify_finds_a_run_that_was_tampered_with(stockade: Stockade, folder: Path) -> None:
+    import sqlite3
+
+    stockade(*ATTACK, "--attack", "pwws", "--out", "runs/a")
+    with sqlite3.connect(folder / "runs/a/run.sqlite") as connection:
+        row = connection.execute("SELECT rowid, record FROM results WHERE status = 'success'").fetchone()
+        record = json.loads(row[1])
+        record["adversarial"] = record["original"]
+        connection.execute("UPDATE results SET record = ? WHERE rowid = ?", (json.dumps(record), row[0]))
+    verified = stockade("verify", "runs/a")
+    assert verified.returncode == 1
+    assert "recorded" in verified.stdout
+
+
+def test_one_text_the_model_raises_on_is_recorded_and_the_rest_attacked(stockade: Stockade, folder: Path) -> None:
+    with (folder / "data.jsonl").open("a") as stream:
+        stream.write(json.dumps({"text": "poison in a great film", "label": 1}) + "\n")
+    result = stockade(
+        "attack", "python:victim:raising", "data.jsonl", "--no-similarity", "--attack", "pwws", "--out", "runs/a"
+    )
+    assert result.returncode == 0
+    assert "1 examples ended in an error" in result.stdout
+    rows = [json.loads(line) for line in stockade("export", "runs/a").stdout.splitlines()]
+    errors = [row for row in rows if row["status"] == "error"]
+    assert [row["reason"] for row in errors] == ["the model raised RuntimeError: cannot digest this"]
+    assert json.loads((folder / "runs/a/summary.json").read_text())["attacks"]["pwws"]["n"] == len(ROWS)
+
+
+def test_a_pair_task_changes_only_the_hypothesis(stockade: Stockade, folder: Path) -> None:
+    (folder / "pairs.csv").write_text(
+        'premise,hypothesis,label\n"A man runs.","a great film",1\n"It rains.","a dull bad film",0\n'
+    )
+    result = stockade(
+        "attack", "python:victim:pairs", "pairs.csv", "--no-similarity", "--attack", "deepwordbug", "--out", "runs/p"
+    )
+    assert result.returncode == 0, result.stderr
+    rows = [json.loads(line) for line in stockade("export", "runs/p").stdout.splitlines()]
+    assert rows[0]["premise"] == "A man runs."
+    assert rows[0]["original"] == "a great film"
+
+
+def test_labels_below_chance_are_pointed_out(stockade: Stockade, folder: Path) -> None:
+    swapped = [json.dumps({"text": text, "label": 1 - label}) for text, label in ROWS]
+    (folder / "swapped.jsonl").write_text("\n".join(swapped))
+    result = stockade(
+        "attack", "python:victim:predict", "swapped.jsonl", "--no-similarity", "--attack", "pwws", "--out", "runs/s"
+    )
+    assert "are the labels swapped?" in result.stdout
+    mapped = stockade(
+        "attack", "python:victim:predict", "swapped.jsonl", "--no-similarity", "--attack", "pwws", "--out", "runs/m",
+        "--label-map", "0=1", "--label-map", "1=0",
+    )  # fmt: skip
+    assert "swapped" not in mapped.stdout
+
+
+def test_options_from_a_file_and_the_command_line_wins(stockade: Stockade, folder: Path) -> None:
+    (folder / "run.toml").write_text(
+        'attack = ["pwws", "deepwordbug"]\nlimit = 4\nsimilarity = false\n'
+        '[attack_options.deepwordbug]\ntransforms = ["swap"]\n'
+    )
+    result = stockade(
+        "attack", "python:victim:predict", "data.csv", "--config", "run.toml", "--limit", 3, "--out", "runs/t"
+    )
+    assert result.returncode == 0, result.stderr
+    manifest = json.loads((folder / "runs/t/manifest.json").read_text())
+    assert manifest["data"]["size"] == 3
+    options = {attack["name"]: attack["options"] for attack in manifest["config"]["attacks"]}
+    assert options["deepwordbug"]["transforms"] == ["swap"]
+
+
+def test_the_tool_answers_at_once_and_without_torch(stockade: Stockade) -> None:
+    import sys
+
+    for words in (["--help"], ["attack", "--help"], ["ls"], ["ls", "attacks", "--json"]):
+        code = (
+            f"import sys; sys.argv = ['stockade', *{words!r}]\n"
+            "import atexit; atexit.register(lambda: print('TORCH', 'torch' in sys.modules))\n"
+            "from stockade.cli.main import main; main()"
+        )
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        assert "TORCH False" in result.stdout

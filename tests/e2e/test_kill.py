@@ -1,0 +1,63 @@
+"""kill -9 at any moment loses no finished example, and the resumed run ends like an unbroken one."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+from tests.e2e.conftest import ROWS, Stockade, arguments, environment
+
+KILLS = 20
+TEXTS = 120
+
+
+def finished(folder: Path) -> dict[tuple[str, str], str]:
+    path = folder / "runs/killed/run.sqlite"
+    if not path.exists():
+        return {}
+    with sqlite3.connect(path) as connection:
+        try:
+            rows = connection.execute("SELECT attack, id, record FROM results").fetchall()
+        except sqlite3.OperationalError:  # killed before the tables were made
+            return {}
+    return {(attack, example): record for attack, example, record in rows}
+
+
+def test_twenty_kills_lose_nothing_and_change_nothing(stockade: Stockade, folder: Path) -> None:
+    rows = [
+        json.dumps({"text": f"{text} number {i}", "label": label})
+        for i in range(TEXTS // len(ROWS))
+        for text, label in ROWS
+    ]
+    (folder / "many.jsonl").write_text("\n".join(rows))
+    attack = ["attack", "python:victim:slow", "many.jsonl", "--no-similarity", "--concurrency", "3"]
+    attack += ["--attack", "pwws", "--attack", "deepwordbug@textattack"]
+    whole = stockade(*attack, "--out", "runs/whole")
+    assert whole.returncode == 0, whole.stderr
+
+    rng = random.Random(20)
+    seen: dict[tuple[str, str], str] = {}
+    interrupted = 0
+    for kill in range(KILLS):
+        words = [*attack, "--out", "runs/killed", *(["--resume"] if kill else [])]
+        process = subprocess.Popen(
+            arguments(*words), cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        time.sleep(rng.uniform(0.3, 1.6))
+        interrupted += process.poll() is None
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        now = finished(folder)
+        assert {key: now[key] for key in seen} == seen, "a finished example was lost or changed"
+        seen = now
+    assert interrupted > KILLS // 2, "the run was over before it could be killed often enough"
+
+    last = stockade(*attack, "--out", "runs/killed", "--resume")
+    assert last.returncode == 0, last.stderr
+    assert stockade("export", "runs/killed").stdout == stockade("export", "runs/whole").stdout
+    assert stockade("verify", "runs/killed").returncode == 0
