@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stockade.api import DataOptions, ModelOptions, attack
+    from stockade.api import DataOptions, ModelOptions, attack, resume
     from stockade.core.errors import StockadeError
     from stockade.core.example import Example, Scores
     from stockade.core.protocols import Classifier
@@ -41,6 +41,7 @@ _HOMES = {
     "attack": "stockade.api",
     "load_data": "stockade.datasets",
     "load_model": "stockade.models",
+    "resume": "stockade.api",
 }
 
 __all__ = [
@@ -58,6 +59,7 @@ __all__ = [
     "attack",
     "load_data",
     "load_model",
+    "resume",
 ]
 
 

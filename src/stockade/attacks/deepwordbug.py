@@ -123,7 +123,8 @@ class Spending:
     limit: int
 
     def left(self, text: Text) -> int:
-        return self.limit - sum(levenshtein(edit.before, edit.after) for edit in text.edits)
+        pairs = zip(text.original.words, text.words, strict=True)
+        return self.limit - sum(levenshtein(before, after) for before, after in pairs if before is not after)
 
 
 async def temporal_scores(example: Example, clean: Scores) -> dict[int, float]:

@@ -38,10 +38,11 @@ async def greedy(
         if not tried:
             continue
         scores = await Score(tried, partial=True)
-        best = max(range(len(scores)), key=lambda i: (example.gain(scores[i]), -i))
-        if example.gain(scores[best]) <= gain:
+        gains = [example.gain(score) for score in scores]
+        best = gains.index(max(gains))
+        if gains[best] <= gain:
             continue
-        current, gain, changed = tried[best], example.gain(scores[best]), changed + 1
+        current, gain, changed = tried[best], gains[best], changed + 1
         if example.fooled(scores[best]):
             return Outcome.found(current)
     return Outcome.failed("every word was tried", current)

@@ -31,7 +31,10 @@ class Scores:
     def log_odds(self, label: int) -> float:
         """ln(p / (1 - p)), rounded. Summing the other classes instead of taking 1 - p keeps its digits near p = 1."""
         own = self.probabilities[label]
-        others = sum(self.probabilities[:label]) + sum(self.probabilities[label + 1 :])
+        if len(self.probabilities) == 2:
+            others = self.probabilities[1 - label]
+        else:
+            others = sum(self.probabilities[:label]) + sum(self.probabilities[label + 1 :])
         if own <= 0.0:
             return -_LOG_ODDS_LIMIT
         if others <= 0.0:

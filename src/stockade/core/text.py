@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
+from operator import add, sub
 from typing import Literal
 
 import regex
@@ -106,10 +107,9 @@ class Text:
     def starts(self) -> tuple[int, ...]:
         """Where in the string each word begins."""
         if self._starts is None:
-            lengths = (len(gap) + len(word) for gap, word in zip(self.gaps, self.words, strict=False))
-            ends = accumulate(lengths)
-            starts = tuple(end - len(word) for end, word in zip(ends, self.words, strict=True))
-            object.__setattr__(self, "_starts", starts)
+            lengths = tuple(map(len, self.words))
+            ends = accumulate(map(add, map(len, self.gaps), lengths))
+            object.__setattr__(self, "_starts", tuple(map(sub, ends, lengths)))
         assert self._starts is not None
         return self._starts
 

@@ -136,7 +136,7 @@ def _verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]:
     values = np.asarray(answer, dtype=np.float64)
     if values.shape != (rows, classes):
         raise ModelError(f"the model answered with shape {values.shape} for {rows} texts and {classes} classes")
-    finite = [bool(row) for row in np.isfinite(values).all(axis=1)]
+    finite: list[bool] = np.logical_and.reduce(np.isfinite(values), axis=1).tolist()
     return [
         Scores(tuple(row)) if good else ScoringFailed("the model answered with NaN or infinite probabilities")
         for row, good in zip(values.tolist(), finite, strict=True)
