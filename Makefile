@@ -3,17 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PEERS := $(VENV)-textattack
+DEVELOPER := $(VENV)/.developer
 
-.PHONY: demo test lint types bench bench-peers clean
+.PHONY: demo test lint bench bench-peers clean
 
 demo: $(READY)
 	$(BIN)/stockade demo
 
-test: $(READY)
+test: $(DEVELOPER)
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2
 
-lint: $(READY)
+lint: $(DEVELOPER)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -27,8 +27,12 @@ bench-peers: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
 	touch $(READY)
 
+$(DEVELOPER): $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $(DEVELOPER)
+
 clean:
-	rm -rf $(VENV) $(PEERS) build dist
+	rm -rf $(VENV) .venv-textattack build dist

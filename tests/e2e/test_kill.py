@@ -61,3 +61,38 @@ def test_twenty_kills_lose_nothing_and_change_nothing(stockade: Stockade, folder
     assert last.returncode == 0, last.stderr
     assert stockade("export", "runs/killed").stdout == stockade("export", "runs/whole").stdout
     assert stockade("verify", "runs/killed").returncode == 0
+
+
+def test_control_c_leaves_a_run_that_one_command_resumes(stockade: Stockade, folder: Path) -> None:
+    rows = [json.dumps({"text": f"{text} number {i}", "label": label}) for i in range(3) for text, label in ROWS]
+    (folder / "many.jsonl").write_text("\n".join(rows))
+    attack = ["attack", "python:victim:slow", "many.jsonl", "--no-similarity", "--attack", "pwws", "--out", "runs/c"]
+    process = subprocess.Popen(
+        arguments(*attack),
+        cwd=folder,
+        env=environment(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not _rows(folder / "runs/c/run.sqlite") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.strip() == "stockade: interrupted; go on with: stockade attack --resume --out runs/c"
+    assert json.loads((folder / "runs/c/summary.json").read_text())["complete"] is False
+    resumed = stockade("attack", "--resume", "--out", "runs/c")
+    assert resumed.returncode == 0, resumed.stderr
+    assert json.loads((folder / "runs/c/summary.json").read_text())["complete"] is True
+
+
+def _rows(path: Path) -> int:
+    if not path.exists():
+        return 0
+    try:
+        with sqlite3.connect(path) as connection:
+            return int(connection.execute("SELECT COUNT(*) FROM results").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0

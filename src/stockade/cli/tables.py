@@ -14,14 +14,15 @@ from stockade.core.text import Text
 from stockade.report.numbers import number
 from stockade.runs.run import Run
 
-_WIDE = 120
+_PIPE_WIDTH = 160
+_ROOM_FOR_INTERVALS = 112
 _STYLES = {"replace": "bold red", "insert": "bold green", "delete": "strike yellow"}
 
 
 def console() -> Console:
     """Standard output; wide when it is a file or pipe, because nobody wraps those."""
     plain = Console()
-    return plain if plain.is_terminal else Console(width=_WIDE)
+    return plain if plain.is_terminal else Console(width=_PIPE_WIDTH)
 
 
 def print_run(run: Run) -> None:
@@ -42,15 +43,15 @@ def print_warnings(screen: Console, run: Run) -> None:
 
 def summary_table(runs: Sequence[tuple[str, Run]], width: int) -> Table:
     """One line per run and attack; with 95 % intervals where the screen is wide enough for them."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
     several = len(runs) > 1
     for name in (["model"] if several else []) + ["attack"]:
-        table.add_column(name, no_wrap=True)
-    for name in ("n", "clean", "robust", "success", "queries", "changed", "similarity", "seconds"):
+        table.add_column(name, overflow="fold")
+    for name in ("n", "clean", "robust", "success", "queries", "changed", "sim.", "sec."):
         table.add_column(name, justify="right", no_wrap=True)
     for label, run in runs:
         for attack, numbers in run.summary["attacks"].items():
-            table.add_row(*([label] if several else []), attack, *_cells(numbers, width >= _WIDE))
+            table.add_row(*([label] if several else []), attack, *_cells(numbers, width >= _ROOM_FOR_INTERVALS))
     return table
 
 
@@ -61,7 +62,7 @@ def _cells(numbers: Mapping[str, Any], intervals: bool) -> list[str]:
         _share(numbers["robust_accuracy"], intervals),
         _share(numbers["success_rate"], intervals),
         number(numbers["mean_queries"]),
-        number(numbers["mean_perturbed_percent"], 1, " %"),
+        number(numbers["mean_perturbed_percent"], 1, "%"),
         number(numbers["mean_similarity"], 3),
         number(numbers["seconds"]),
     ]
@@ -71,7 +72,7 @@ def _share(interval: Mapping[str, float | None], with_interval: bool) -> str:
     value, low, high = interval["value"], interval["low"], interval["high"]
     if value is None or low is None or high is None:
         return "–"
-    return f"{100 * value:.1f} %" + (f" ({100 * low:.0f}–{100 * high:.0f})" if with_interval else "")
+    return f"{100 * value:.1f}%" + (f" ({100 * low:.0f}–{100 * high:.0f})" if with_interval else "")
 
 
 def diff_line(record: Record) -> Line:

@@ -8,7 +8,6 @@ from typing import Any
 COLUMNS = (
     "attack",
     "n",
-    "errors",
     "clean accuracy",
     "robust accuracy",
     "success rate",
@@ -35,8 +34,7 @@ def cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
     """One attack's numbers under `COLUMNS`."""
     return (
         attack,
-        f"{numbers['n']:,}",
-        f"{numbers['errors']:,}",
+        f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
         percent(numbers["clean_accuracy"]),
         percent(numbers["robust_accuracy"]),
         percent(numbers["success_rate"]),

@@ -23,9 +23,9 @@ def accuracy_plot(rows: Sequence[tuple[str, dict[str, Any]]]) -> str:
     with rc_context(
         {"svg.fonttype": "none", "svg.hashsalt": "stockade", "font.family": "sans-serif", "text.color": INK}
     ):
-        figure = Figure(figsize=(8.2, 0.9 + 0.5 * len(measured)), layout="constrained")
+        figure = Figure(figsize=(8.2, 0.9 + 0.5 * len(measured)), layout="constrained", facecolor="none")
         FigureCanvasSVG(figure)
-        axes = figure.add_subplot()
+        axes = figure.add_subplot(facecolor="none")
         for line, (_, numbers) in enumerate(measured):
             for key, colour, offset in (("clean_accuracy", CLEAN, -0.14), ("robust_accuracy", ROBUST, 0.14)):
                 interval = numbers[key]

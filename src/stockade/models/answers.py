@@ -1,0 +1,158 @@
+"""Reads what a stranger's function answered, and says in one sentence what is wrong with it.
+
+Understood: arrays, nested lists and tensors of shape [n, C]; n numbers (or [n, 1]), read as the probability
+of the second of two classes; and lists of `{"label": …, "score": …}` as Hugging Face pipelines give them with
+`top_k=None`. A row with a NaN or an infinite number becomes a row of NaN: that text failed, the others did
+not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from stockade.core.errors import ModelError
+from stockade.core.protocols import Probabilities
+
+_TOLERANCE = 1e-3
+
+
+def read_answer(
+    answer: Any, texts: int, labels: Sequence[str] | None, outputs: str
+) -> tuple[Probabilities, tuple[str, ...]]:
+    """The answer as checked probabilities of shape [texts, classes], and the names of its columns."""
+    names = () if labels is None else tuple(labels)
+    if _is_list_of_dicts(answer):
+        values, names = _from_dicts(answer, labels)
+    else:
+        values = _numbers(answer)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim == 1:
+        _check_rows(len(values), texts, f"{len(values)} numbers")
+        values = _two_columns(values, outputs)
+    if values.ndim != 2:
+        raise ModelError(
+            f"The model answered {texts} texts with an array of shape {values.shape}; expected ({texts}, classes)."
+        )
+    _check_rows(len(values), texts, f"{len(values)} rows")
+    if texts and values.shape[1] < 2:
+        raise ModelError(
+            "The model answered with rows of no numbers; expected one probability per class, of two classes or more."
+        )
+    names = names or tuple(str(number) for number in range(values.shape[1]))
+    if texts and values.shape[1] != len(names):
+        raise ModelError(
+            f"The model answered with {values.shape[1]} columns but has {len(names)} classes "
+            f"({', '.join(names)}). It must answer with one probability per class, in the order of the "
+            "labels."
+        )
+    broken: NDArray[np.bool_] = np.logical_not(np.isfinite(values).all(axis=1))
+    values = np.where(broken[:, None], np.nan, values)
+    if outputs == "logits":
+        return np.exp(log_softmax(values, axis=1)), names
+    return _checked(values, broken), names
+
+
+def _numbers(answer: Any) -> NDArray[np.float64]:
+    if answer is None:
+        raise ModelError(
+            "The model answered None; expected an array of probabilities of shape (texts, classes). Is a "
+            "return missing?"
+        )
+    if isinstance(answer, Iterator):
+        raise ModelError(
+            f"The model answered with a {type(answer).__name__}; expected a list or an array: put list(...) around it."
+        )
+    if callable(getattr(answer, "detach", None)):
+        answer = answer.detach().cpu().double().numpy()
+    if isinstance(answer, Sequence) and not isinstance(answer, str | bytes):
+        answer = [
+            row.detach().cpu().double().numpy() if callable(getattr(row, "detach", None)) else row for row in answer
+        ]
+    try:
+        values = np.asarray(answer)
+        if values.dtype.kind not in "fiub":
+            raise ValueError(f"found {values.dtype.name} values" if values.dtype.kind in "US" else "found objects")
+        return values.astype(np.float64)
+    except (ValueError, TypeError) as problem:
+        raise ModelError(
+            f"The model answered with a {type(answer).__name__} that is no table of numbers "
+            f"({str(problem)[:120]}); expected one row of class probabilities per text."
+        ) from None
+
+
+def _two_columns(values: NDArray[np.float64], outputs: str) -> NDArray[np.float64]:
+    """One number per text: the second class's probability, or its logit against zero."""
+    if outputs == "logits":
+        return np.stack([np.zeros_like(values), values], axis=1)
+    finite = values[np.isfinite(values)]
+    if finite.size and (finite.min() < 0.0 or finite.max() > 1.0):
+        raise ModelError(
+            f"The model answered with one number per text, from {finite.min():.3g} to {finite.max():.3g}; "
+            f"expected the probability of the second class, in [0, 1]. {_LOGITS_HINT} Class numbers are not "
+            "enough: answer with a row of probabilities."
+        )
+    return np.stack([1.0 - values, values], axis=1)
+
+
+_LOGITS_HINT = 'If these are logits, declare them with outputs="logits" / --outputs logits.'
+
+
+def _checked(values: NDArray[np.float64], broken: NDArray[np.bool_]) -> Probabilities:
+    """Rows that are probabilities up to rounding, made to sum to one exactly."""
+    sums = values.sum(axis=1)
+    wrong = ~broken & ((np.abs(sums - 1.0) > _TOLERANCE) | (values < -_TOLERANCE).any(axis=1))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        shown = ", ".join(f"{value:.3g}" for value in values[row][:5])
+        looks = (
+            'these look like logits; declare them with outputs="logits" / --outputs logits'
+            if (values[~broken] < 0).any() or (values[~broken] > 1).any()
+            else "expected probabilities that sum to 1"
+        )
+        raise ModelError(f"The model's rows sum to {sums[row]:.3g} (row {row}: {shown}): {looks}.")
+    clipped = np.clip(values, 0.0, 1.0)
+    total: Probabilities = clipped / clipped.sum(axis=1, keepdims=True)
+    return total
+
+
+def _check_rows(found: int, texts: int, what: str) -> None:
+    if found != texts:
+        raise ModelError(
+            f"The model was given {texts} texts and answered with {what}; expected one row per text, in order."
+        )
+
+
+def _is_list_of_dicts(answer: Any) -> bool:
+    if not isinstance(answer, list | tuple) or not answer:
+        return False
+    first = answer[0]
+    return isinstance(first, Mapping) or (
+        isinstance(first, list | tuple) and bool(first) and isinstance(first[0], Mapping)
+    )
+
+
+def _from_dicts(answer: Sequence[Any], labels: Sequence[str] | None) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    if isinstance(answer[0], Mapping):
+        raise ModelError(
+            "The model answered with the best label only; expected the scores of all labels: call the "
+            "pipeline with top_k=None."
+        )
+    try:
+        rows = [{str(item["label"]): float(item["score"]) for item in row} for row in answer]
+    except (KeyError, TypeError, ValueError):
+        raise ModelError(
+            'The model answered with dictionaries that are not {"label": name, "score": number}.'
+        ) from None
+    names = tuple(labels) if labels is not None else tuple(sorted(rows[0]))
+    for row in rows:
+        if row.keys() != set(names):
+            raise ModelError(
+                f"The model answered with the labels {', '.join(sorted(row))}; expected {', '.join(names)}."
+            )
+    return np.array([[row[name] for name in names] for row in rows], dtype=np.float64), names

@@ -1,0 +1,203 @@
+"""Texts to token ids to padded tensors, for any Hugging Face tokenizer, with as little overhead as possible.
+
+Every text is tokenised once, without padding. Its ids are kept as bytes, which are the key two equal texts
+share and which a batch is put together from by one copy. Fast tokenizers are asked through their Rust object,
+slow ones through transformers; word-level ones read each blank-separated piece once and remember its ids.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from stockade.core.text import TextInput
+
+_ID = "i"
+_ID_BYTES = array(_ID).itemsize
+_ID_TYPE = np.dtype(_ID)
+_REMEMBERED = 100_000
+_NO_LIMIT = 1_000_000
+"""Tokenizers that know no limit say so with a huge number."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """One tokenised text: its ids, and its segment ids where they matter, as the bytes of C integers."""
+
+    ids: bytes
+    types: bytes = b""
+
+    @property
+    def key(self) -> Hashable:
+        """Equal keys are the same text to the model."""
+        return (self.ids, self.types) if self.types else self.ids
+
+    def __len__(self) -> int:
+        return len(self.ids) // _ID_BYTES
+
+
+class PieceMemory(dict[str, bytes]):
+    """The ids of blank-separated pieces, asked of the tokenizer once.
+
+    Only for tokenizers that read a text piece by piece and add nothing: lower-casing, cut at blanks, one id per word.
+    A text then costs a few look-ups instead of the whole Rust pipeline, with the same ids.
+    """
+
+    def __init__(self, backend: Any) -> None:
+        super().__init__()
+        self._backend = backend
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> PieceMemory | None:
+        """A memory for `tokenizer`, or None if its ids may depend on more than the piece."""
+        if not tokenizer.is_fast or tokenizer.truncation_side != "right":
+            return None
+        backend = tokenizer.backend_tokenizer
+        if type(backend.model).__name__ != "WordLevel" or backend.num_special_tokens_to_add(False):
+            return None
+        state = json.loads(backend.to_str())
+        cutters = (state["pre_tokenizer"] or {}).get("pretokenizers", [state["pre_tokenizer"]])
+        plain = state["normalizer"] in (None, {"type": "Lowercase"}) and cutters[0] == {"type": "Whitespace"}
+        apart = not any(
+            " " in token["content"] or token["lstrip"] or token["rstrip"] for token in state["added_tokens"]
+        )
+        return cls(backend) if plain and apart else None
+
+    def __missing__(self, piece: str) -> bytes:
+        if len(self) >= _REMEMBERED:
+            self.clear()
+        self._backend.no_truncation()
+        self._backend.no_padding()
+        self[piece] = ids = array(_ID, self._backend.encode(piece).ids).tobytes()
+        return ids
+
+
+@dataclass(frozen=True, slots=True)
+class TextEncoder:
+    """A tokenizer with everything about it that a batch needs to know."""
+
+    tokenizer: Any
+    maximum: int | None
+    with_types: bool
+    singles_have_types: bool
+    pieces: PieceMemory | None = None
+
+    @classmethod
+    def of(cls, tokenizer: Any, model: nn.Module, inputs: Iterable[str]) -> TextEncoder:
+        """The encoder for `model`, whose forward takes the arguments `inputs`."""
+        with_types = "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in inputs
+        singles = with_types and any(tokenizer("a", truncation=True, max_length=8)["token_type_ids"])
+        return cls(tokenizer, maximum_length(tokenizer, model), with_types, singles, PieceMemory.of(tokenizer))
+
+    def encode(self, inputs: Sequence[TextInput]) -> list[EncodedText]:
+        """The ids of each text, cut to what the model can read; of a pair, the longer side is cut first."""
+        if not inputs:
+            return []
+        texts = [one for one in inputs if isinstance(one, str)]
+        paired = len(texts) < len(inputs)
+        if self.pieces is not None and not paired:
+            limit = None if self.maximum is None else self.maximum * _ID_BYTES
+            ids_of = self.pieces.__getitem__
+            return [EncodedText(b"".join(map(ids_of, text.split(" ")))[:limit]) for text in texts]
+        if not self.with_types or not (paired or self.singles_have_types):
+            return [EncodedText(array(_ID, ids).tobytes()) for ids, _ in self._ids(inputs, False)]
+        keep = [self.singles_have_types or not isinstance(one, str) for one in inputs]
+        return [
+            EncodedText(array(_ID, ids).tobytes(), array(_ID, types).tobytes() if kept else b"")
+            for (ids, types), kept in zip(self._ids(inputs, True), keep, strict=True)
+        ]
+
+    def _ids(self, inputs: Sequence[TextInput], types: bool) -> Iterable[tuple[list[int], list[int]]]:
+        if not self.tokenizer.is_fast:
+            return [self._slow_ids(one) for one in inputs]
+        backend = self.tokenizer.backend_tokenizer
+        backend.no_padding()
+        backend.encode_special_tokens = bool(getattr(self.tokenizer, "split_special_tokens", False))
+        if self.maximum is None:
+            backend.no_truncation()
+        else:
+            side = self.tokenizer.truncation_side
+            backend.enable_truncation(self.maximum, stride=0, strategy="longest_first", direction=side)
+        found = backend.encode_batch_fast(list(inputs))
+        return ((one.ids, one.type_ids if types else []) for one in found)
+
+    def _slow_ids(self, one: TextInput) -> tuple[list[int], list[int]]:
+        texts = (one,) if isinstance(one, str) else one
+        cut = {} if self.maximum is None else {"truncation": "longest_first", "max_length": self.maximum}
+        found = self.tokenizer(*([text] for text in texts), **cut)  # as lists: an empty second text alone is ignored
+        return found["input_ids"][0], found.get("token_type_ids", [[]])[0]
+
+    def tensors(self, batch: Sequence[EncodedText], device: torch.device) -> dict[str, Tensor]:
+        """The batch as the model's arguments, padded to its longest text on the tokenizer's side."""
+        lengths = np.fromiter(map(len, batch), dtype=np.int64, count=len(batch))
+        width = max(1, int(lengths.max()))
+        columns = np.arange(width)
+        right = self.tokenizer.padding_side != "left"
+        mask = columns < lengths[:, None] if right else columns >= width - lengths[:, None]
+        pad = self.tokenizer.pad_token_id
+        arrays = {
+            "input_ids": _filled(mask, pad if pad is not None else 0, b"".join([one.ids for one in batch])),
+            "attention_mask": mask.astype(np.int64),
+        }
+        if self.with_types and any(one.types for one in batch):
+            types = b"".join([one.types or bytes(len(one.ids)) for one in batch])
+            arrays["token_type_ids"] = _filled(mask, self.tokenizer.pad_token_type_id, types)
+        return {name: torch.from_numpy(values).to(device) for name, values in arrays.items()}
+
+
+def length_batches(lengths: Sequence[int], tokens: int, rows: int) -> list[list[int]]:
+    """The indices in order of length, cut into batches of at most `rows` texts and `tokens` padded tokens
+    (but one text at least).
+    """
+    found: list[list[int]] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        last = found[-1] if found else []
+        if not last or len(last) >= rows or (len(last) + 1) * lengths[index] > tokens:
+            found.append([index])
+        else:
+            last.append(index)
+    return found
+
+
+def in_length_batches(
+    batch: Sequence[EncodedText],
+    compute: Callable[[Sequence[EncodedText]], NDArray[Any]],
+    tokens: int,
+    rows: int,
+) -> list[Any]:
+    """`compute` on batches of like lengths; the rows of its answers in the order of `batch`."""
+    answers: list[Any] = [None] * len(batch)
+    for indices in length_batches([len(one) for one in batch], tokens, rows):
+        for index, answer in zip(indices, compute([batch[index] for index in indices]), strict=True):
+            answers[index] = answer
+    return answers
+
+
+def maximum_length(tokenizer: Any, model: nn.Module) -> int | None:
+    """The most tokens the model can read: the least of what its tokenizer, config and position table say;
+    None without a limit.
+
+    RoBERTa and its kin begin counting positions behind the padding index, so their table of 514 serves 512
+    tokens.
+    """
+    config = getattr(model, "config", None)
+    limits = [tokenizer.model_max_length, getattr(config, "max_position_embeddings", None)]
+    for name, layer in model.named_modules():
+        if name.endswith("position_embeddings") and isinstance(layer, nn.Embedding):
+            limits.append(layer.num_embeddings - (0 if layer.padding_idx is None else layer.padding_idx + 1))
+    usable = [limit for limit in limits if isinstance(limit, int) and 0 < limit < _NO_LIMIT]
+    return min(usable, default=None)
+
+
+def _filled(mask: NDArray[np.bool_], padding: int, values: bytes) -> NDArray[np.int64]:
+    rows = np.full(mask.shape, padding, dtype=np.int64)
+    rows[mask] = np.frombuffer(values, dtype=_ID_TYPE)
+    return rows

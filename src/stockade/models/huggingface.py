@@ -1,0 +1,186 @@
+"""Any Hugging Face sequence classifier as a victim: `AutoModelForSequenceClassification` and its tokenizer.
+
+Logits are computed in the model's precision and turned into probabilities in float64, so that a log-odds
+keeps its digits where a float32 probability would be 1. Texts that are longer than the model can read are cut
+as in training (for pairs the longer side first).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from stockade.core.errors import ModelError, OptionError
+from stockade.core.protocols import Probabilities
+from stockade.core.text import TextInput
+from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches
+
+_BATCH_TOKENS = 4096
+_BATCH_ROWS = 256
+_SMALL = 1_000_000
+"""A model with fewer weights (embeddings aside) is done sooner on one thread than it can be shared out to several."""
+_VOLATILE = frozenset(
+    {"_name_or_path", "name_or_path", "transformers_version", "dtype", "torch_dtype", "_attn_implementation"}
+)
+"""Config entries that say where a model was or how it is run, not what it is."""
+
+
+class HuggingFaceClassifier:
+    """A sequence classification model and its tokenizer, put into evaluation mode.
+
+    `labels` overrides the names in the model's config. A model with one logit (a binary classifier) is read
+    as the probability of the second of two labels. `device` is "cpu", "cuda", "mps" or "auto"; None leaves
+    the model where it is.
+    """
+
+    deterministic = True
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, labels: Sequence[str] | None = None, device: str | None = None
+    ) -> None:
+        if tokenizer is None:
+            raise ModelError("The model came without a tokenizer: pass both, as (model, tokenizer).")
+        if getattr(model.config, "problem_type", None) == "multi_label_classification":
+            raise ModelError(
+                "The model is multi-label (problem_type multi_label_classification): its classes do not "
+                "exclude each other. Stockade attacks single-label classifiers; wrap the one label you care "
+                "about in a callable."
+            )
+        if getattr(model.config, "problem_type", None) == "regression":
+            raise ModelError(
+                "The model is a regression (problem_type regression), not a classifier: it has no classes to flip."
+            )
+        self.model = model if device is None else model.to(resolve_device(device))
+        self.model.eval()
+        self.tokenizer = tokenizer
+        self.labels = _labels(model.config, labels)
+        self._single_logit = int(model.config.num_labels) == 1
+        self._encoder = TextEncoder.of(tokenizer, model, inspect.signature(model.forward).parameters)
+        self._small = self.model.device.type == "cpu" and _computing_weights(model) < _SMALL
+        self._one_by_one = tokenizer.pad_token_id is None
+        self._fingerprint: str | None = None
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        reference: str | Path,
+        *,
+        labels: Sequence[str] | None = None,
+        device: str | None = None,
+        allow_pickle: bool = False,
+        trust_remote_code: bool = False,
+    ) -> HuggingFaceClassifier:
+        """Load a local folder or a hub name; see `stockade.models.pretrained` for what is refused."""
+        from stockade.models.pretrained import load_pretrained
+
+        model, tokenizer = load_pretrained(reference, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
+        return cls(model, tokenizer, labels=labels, device=device or "auto")
+
+    def encode(self, inputs: Sequence[TextInput]) -> list[EncodedText]:
+        """Tokenise all texts at once, without padding."""
+        return self._encoder.encode(inputs)
+
+    def predict_encoded(self, batch: Sequence[EncodedText]) -> Probabilities:
+        """Class probabilities of tokenised texts, in one forward pass (without a padding token, one per text)."""
+        if not batch:
+            return np.zeros((0, len(self.labels)))
+        if self._one_by_one and len(batch) > 1:
+            return np.concatenate([self.predict_encoded([one]) for one in batch])
+        with torch.inference_mode(), _threads(1 if self._small else None):
+            output = self.model(**self._encoder.tensors(batch, self.model.device))
+            logits = (
+                (output.logits if hasattr(output, "logits") else output[0]).to("cpu", torch.float32).to(torch.float64)
+            )
+            if self._single_logit:
+                logits = torch.cat([torch.zeros_like(logits), logits], 1)
+            if logits.shape != (len(batch), len(self.labels)):
+                raise ModelError(
+                    f"The model answered {len(batch)} texts with logits of shape {tuple(logits.shape)}; "
+                    f"expected {(len(batch), len(self.labels))}."
+                )
+            answer: Probabilities = logits.softmax(1).numpy()
+        return answer
+
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
+        """Class probabilities of each text, computed in batches of like lengths."""
+        rows = in_length_batches(self.encode(inputs), self.predict_encoded, _BATCH_TOKENS, _BATCH_ROWS)
+        return np.array(rows, dtype=np.float64).reshape(len(inputs), len(self.labels))
+
+    def fingerprint(self) -> str:
+        """A hash of the config, every tensor and the tokenizer; computed once, so change a model before wrapping it."""
+        if self._fingerprint is None:
+            digest = hashlib.sha256()
+            config = {name: value for name, value in self.model.config.to_dict().items() if name not in _VOLATILE}
+            digest.update(json.dumps(config, sort_keys=True, default=str).encode())
+            for name, tensor in sorted(self.model.state_dict().items()):
+                digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+                digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+            digest.update(_tokenizer_state(self.tokenizer))
+            self._fingerprint = digest.hexdigest()
+        return self._fingerprint
+
+
+@contextmanager
+def _threads(number: int | None) -> Iterator[None]:
+    """Compute on that many threads; None leaves torch's setting alone."""
+    before = torch.get_num_threads()
+    if number is None or number == before:
+        yield
+        return
+    torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _computing_weights(model: Any) -> int:
+    """How many weights take part in every forward pass: all but the tables that are only looked up."""
+    looked_up = {id(layer.weight) for layer in model.modules() if isinstance(layer, torch.nn.Embedding)}
+    return sum(weight.numel() for weight in model.parameters() if id(weight) not in looked_up)
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device of that name; "auto" takes the best there is."""
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    if name == "auto":
+        return torch.device(next(kind for kind, there in available.items() if there))
+    kind = name.partition(":")[0]
+    if kind not in available:
+        raise OptionError(f'There is no device "{name}" (expected: auto, cpu, cuda or mps).')
+    if not available[kind]:
+        found = ", ".join(kind for kind, there in available.items() if there)
+        raise OptionError(f'The device "{name}" is not available here (found: {found}).')
+    return torch.device(name)
+
+
+def _labels(config: Any, labels: Sequence[str] | None) -> tuple[str, ...]:
+    count = int(config.num_labels)
+    expected = max(2, count)
+    if labels is not None:
+        if len(labels) != expected:
+            raise ModelError(
+                f"The model has {expected} classes but {len(labels)} labels were given ({', '.join(labels)})."
+            )
+        return tuple(str(label) for label in labels)
+    named = {int(number): str(name) for number, name in (config.id2label or {}).items()}
+    if count > 1:
+        return tuple(named.get(number, f"LABEL_{number}") for number in range(count))
+    own = named.get(0, "LABEL_0")
+    return ("0", "1") if own == "LABEL_0" else (f"not {own}", own)
+
+
+def _tokenizer_state(tokenizer: Any) -> bytes:
+    """What the tokenizer does, without the padding and truncation that its last call left behind."""
+    if tokenizer.is_fast:
+        state = json.loads(tokenizer.backend_tokenizer.to_str())
+        return json.dumps({**state, "padding": None, "truncation": None}, sort_keys=True).encode()
+    return json.dumps([type(tokenizer).__name__, tokenizer.get_vocab()], sort_keys=True).encode()

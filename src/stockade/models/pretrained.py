@@ -1,0 +1,161 @@
+"""Reads a Hugging Face folder or hub name, and refuses what would run a stranger's code or answer with random weights.
+
+- Pickled weights (`pytorch_model.bin`) can run code when they are opened: refused unless `allow_pickle=True`.
+- Models with code of their own: refused unless `trust_remote_code=True`.
+- A checkpoint without a classification head would get a random one: refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from stockade.core.errors import ModelError
+from stockade.models.zoo.registry import register_zoo
+
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+
+
+def load_pretrained(
+    reference: str | Path, *, allow_pickle: bool = False, trust_remote_code: bool = False
+) -> tuple[Any, Any]:
+    """The model (float32, in evaluation mode) and the tokenizer of a folder or hub name."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    register_zoo()
+    name = str(reference)
+    folder = _folder(reference)
+    if folder is not None:
+        name = str(folder)
+        _check_folder(folder, allow_pickle)
+    with quiet():
+        try:
+            config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
+            model, info = AutoModelForSequenceClassification.from_pretrained(
+                name,
+                config=config,
+                use_safetensors=None if allow_pickle else True,
+                trust_remote_code=trust_remote_code,
+                dtype=torch.float32,
+                output_loading_info=True,
+            )
+        except Exception as problem:
+            raise _cannot_load(name, folder, problem) from problem
+        missing = sorted(str(key) for key in (*info["missing_keys"], *info["mismatched_keys"]))
+        if missing:
+            made_as = ", ".join(getattr(config, "architectures", None) or []) or "an unnamed architecture"
+            raise ModelError(
+                f"{name} is not a trained classifier: it was saved as {made_as} and has no weights for "
+                f"{_few(missing)}, which would be random. Fine-tune it for classification first, or name a "
+                "model that is."
+            )
+        return model.eval(), _tokenizer(name, trust_remote_code)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without transformers' log lines and progress bars."""
+    import logging as levels
+
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(levels.CRITICAL)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _folder(reference: str | Path) -> Path | None:
+    """The local folder a reference means, or None for a hub name."""
+    path = Path(reference).expanduser()
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise ModelError(
+            f"{reference} is a file; expected the Hugging Face folder with config.json, weights and tokenizer."
+        )
+    text = str(reference)
+    if (
+        isinstance(reference, Path)
+        or text.startswith((".", "/", "~"))
+        or "\\" in text
+        or text.count("/") > 1
+        or not text
+    ):
+        raise ModelError(
+            f'There is no folder "{reference}". Give a folder with config.json, weights and tokenizer, or a hub name.'
+        )
+    return None
+
+
+def _check_folder(folder: Path, allow_pickle: bool) -> None:
+    found = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder} is not a Hugging Face model: it has no config.json (found: {found}).")
+    if any(folder.glob("*.safetensors")):
+        return
+    pickles = sorted({path.name for pattern in _PICKLES for path in folder.glob(pattern)} - {"training_args.bin"})
+    if not pickles:
+        raise ModelError(f"{folder} has no weights (found: {found}); expected model.safetensors.")
+    if not allow_pickle:
+        raise ModelError(
+            f"{folder} has only pickled weights ({pickles[0]}), and a pickle can run code when it is opened. "
+            "If you trust its maker, allow it with allow_pickle=True / --allow-pickle, or save the model "
+            "again as safetensors."
+        )
+
+
+def _tokenizer(name: str, trust_remote_code: bool) -> Any:
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
+    except Exception as problem:
+        raise ModelError(
+            f"{name} has no tokenizer that can be loaded ({_first_line(problem)}). {_SAVE_TOKENIZER}"
+        ) from problem
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise ModelError(f"{name} has no tokenizer: no vocabulary was found beside the weights. {_SAVE_TOKENIZER}")
+    return tokenizer
+
+
+_SAVE_TOKENIZER = "Save it into the same folder with tokenizer.save_pretrained(...)."
+
+
+def _cannot_load(name: str, folder: Path | None, problem: Exception) -> ModelError:
+    said = str(problem)
+    if "trust_remote_code" in said:
+        return ModelError(
+            f"{name} needs code of its own to be loaded, which is not run unasked. If you trust its maker, "
+            "allow it with trust_remote_code=True / --trust-remote-code."
+        )
+    if folder is not None:
+        return ModelError(f"{name} cannot be loaded as a text classifier: {_first_line(problem)}")
+    if "safetensors" in said:
+        return ModelError(
+            f"The hub model {name} has no safetensors weights, only pickled ones, and a pickle can run code "
+            "when it is opened. If you trust its maker, allow it with allow_pickle=True / --allow-pickle."
+        )
+    return ModelError(
+        f'"{name}" is no folder here and cannot be had from the Hugging Face hub ({_first_line(problem)}). '
+        "Check the spelling and the network, or give a local folder or builtin:NAME (see: stockade ls "
+        "models)."
+    )
+
+
+def _first_line(problem: Exception) -> str:
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    return (lines[0] if lines else type(problem).__name__).rstrip(".")[:200]
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
