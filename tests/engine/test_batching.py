@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from stockade.engine.batching import SMALLEST, TokenBudget, TuningMemory, cut_batches
 
 
-@given(st.lists(st.integers(0, 600), max_size=200), st.integers(1, 5000))
-def test_every_item_is_in_exactly_one_batch_within_the_budget(lengths: list[int], tokens: int) -> None:
-    batches = list(cut_batches(lengths, lengths, TokenBudget(tokens)))
+@given(st.lists(st.integers(0, 600), max_size=200), st.integers(1, 5000), st.integers(1, 8))
+def test_every_item_is_in_exactly_one_batch_within_the_budget(lengths: list[int], tokens: int, workers: int) -> None:
+    batches = list(cut_batches(lengths, TokenBudget(tokens), workers))
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     for batch in batches:
         longest = max(lengths[index] for index in batch)

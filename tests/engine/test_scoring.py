@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -164,3 +166,32 @@ def test_the_cache_is_bounded_and_forgets_what_was_used_longest_ago() -> None:
     assert cache.get("b") is None
     assert cache.get("a") is not None
     assert len(cache) == 3
+
+
+class Workers(Letters):
+    """Computes batches in two worker threads and notes which ones worked."""
+
+    workers = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[int] = []
+        self.threads: list[int] = []
+
+    def start_worker(self) -> None:
+        self.started.append(threading.get_ident())
+
+    def predict_encoded(self, batch: Sequence[Letters.Encoded]) -> Probabilities:
+        self.threads.append(threading.get_ident())
+        time.sleep(0.01)
+        return super().predict_encoded(batch)
+
+
+def test_batches_are_shared_out_among_workers_and_come_back_in_order() -> None:
+    model = Workers()
+    strings = ["x" * n for n in range(1, 80)]
+    (answer,) = ScoringService(model, TokenBudget(4096)).answer_scores([request(*strings)])
+    assert values(answer) == [n / (1 + n) for n in range(1, 80)]
+    assert len(set(model.threads)) == 2
+    assert set(model.threads) == set(model.started)
+    assert threading.get_ident() not in model.threads

@@ -53,6 +53,18 @@ class EncodingClassifier(Classifier, Protocol):
 
 
 @runtime_checkable
+class ParallelClassifier(Protocol):
+    """A classifier that computes several batches at once better than one batch on several threads."""
+
+    @property
+    def workers(self) -> int: ...
+
+    def start_worker(self) -> None:
+        """Called once in each worker thread before its first batch."""
+        ...
+
+
+@runtime_checkable
 class Fingerprinted(Protocol):
     """A model that can say what exactly it is: the manifest records it and `--resume` compares it."""
 

@@ -24,15 +24,17 @@ _WORTH_IT = 1.03
 """A larger budget must be this much faster, because it also costs memory."""
 
 
-def cut_batches(items: Sequence[Item], lengths: Sequence[int], budget: TokenBudget) -> Iterator[list[int]]:
-    """Indices of the items in batches, longest first (memory runs out at the start, if at all); asks the budget anew
-    for each.
+def cut_batches(lengths: Sequence[int], budget: TokenBudget, workers: int = 1) -> Iterator[list[int]]:
+    """Indices of the lengths in batches, longest first (memory runs out at the start, if at all).
+
+    The budget is asked anew for each batch; several workers get batches small enough for each to have one.
     """
-    order = sorted(range(len(items)), key=lengths.__getitem__, reverse=True)
+    order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
+    share = max(SMALLEST, -(-sum(lengths) // workers)) if workers > 1 else None
     at = 0
     while at < len(order):
         longest = max(1, lengths[order[at]])
-        rows = max(1, budget.tokens // longest)
+        rows = max(1, min(budget.tokens, share or budget.tokens) // longest)
         yield order[at : at + rows]
         at += rows
 
@@ -43,14 +45,14 @@ class TokenBudget:
     def __init__(self, fixed: int | None = None, memory: TuningMemory | None = None) -> None:
         remembered = memory.recall() if memory is not None and fixed is None else None
         self._memory = memory
-        self._settled = fixed is not None or remembered is not None
+        self.settled = fixed is not None or remembered is not None
         self._ceiling = LARGEST
         self._speeds: dict[int, list[float]] = {}
         self.tokens = fixed or remembered or 512
 
     def observe(self, tokens: int, seconds: float) -> None:
         """Learn from one batch; batches that did not fill the budget say nothing about it."""
-        if self._settled or seconds <= 0 or tokens < 0.7 * self.tokens:
+        if self.settled or seconds <= 0 or tokens < 0.7 * self.tokens:
             return
         speeds = self._speeds.setdefault(self.tokens, [])
         speeds.append(tokens / seconds)
@@ -73,7 +75,7 @@ class TokenBudget:
         return True
 
     def _settle(self, tokens: int) -> None:
-        self.tokens, self._settled = tokens, True
+        self.tokens, self.settled = tokens, True
         if self._memory is not None:
             self._memory.remember(tokens)
 

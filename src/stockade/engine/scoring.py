@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier, EncodingClassifier, Probabilities
+from stockade.core.protocols import Classifier, EncodingClassifier, ParallelClassifier, Probabilities
 from stockade.core.text import TextInput
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
@@ -35,6 +36,8 @@ class ScoringService:
         self._encoder = classifier if isinstance(classifier, EncodingClassifier) else None
         self._budget = budget or TokenBudget()
         self._cache = cache or BoundedCache()
+        self._workers = classifier.workers if isinstance(classifier, ParallelClassifier) else 1
+        self._pool: ThreadPoolExecutor | None = None
         self.rows = 0
         self.model_seconds = 0.0
 
@@ -97,17 +100,30 @@ class ScoringService:
     def _run(
         self, items: Sequence[Any], lengths: Sequence[int], predict: Callable[[Sequence[Any]], Probabilities]
     ) -> list[Verdict]:
-        verdicts: list[Verdict | None] = [None] * len(items)
-        for indices in cut_batches(items, lengths, self._budget):
-            started = time.perf_counter()
-            rows = self._predict([items[i] for i in indices], predict)
-            seconds = time.perf_counter() - started
-            self.model_seconds += seconds
-            self.rows += len(indices)
-            self._budget.observe(len(indices) * lengths[indices[0]], seconds)
-            for index, verdict in zip(indices, rows, strict=True):
-                verdicts[index] = verdict
-        return [verdict for verdict in verdicts if verdict is not None]
+        verdicts: dict[int, Verdict] = {}
+        started = time.perf_counter()
+        if self._workers > 1 and self._budget.settled and len(items) > 1:
+            batches = list(cut_batches(lengths, self._budget, self._workers))
+            answers = self._workforce().map(
+                lambda indices: self._predict([items[i] for i in indices], predict), batches
+            )
+            for indices, rows in zip(batches, answers, strict=True):
+                verdicts.update(zip(indices, rows, strict=True))
+        else:
+            for indices in cut_batches(lengths, self._budget):
+                begun = time.perf_counter()
+                rows = self._predict([items[i] for i in indices], predict)
+                self._budget.observe(len(indices) * lengths[indices[0]], time.perf_counter() - begun)
+                verdicts.update(zip(indices, rows, strict=True))
+        self.model_seconds += time.perf_counter() - started
+        self.rows += len(items)
+        return [verdicts[index] for index in range(len(items))]
+
+    def _workforce(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            assert isinstance(self._classifier, ParallelClassifier)
+            self._pool = ThreadPoolExecutor(self._workers, initializer=self._classifier.start_worker)
+        return self._pool
 
     def _predict(self, batch: list[Any], predict: Callable[[Sequence[Any]], Probabilities]) -> list[Verdict]:
         try:

@@ -64,7 +64,10 @@ class HuggingFaceClassifier:
         self.labels = _labels(model.config, labels)
         self._single_logit = int(model.config.num_labels) == 1
         self._encoder = TextEncoder.of(tokenizer, model, inspect.signature(model.forward).parameters)
-        self._small = self.model.device.type == "cpu" and _computing_weights(model) < _SMALL
+        on_cpu = self.model.device.type == "cpu"
+        small = on_cpu and _computing_weights(model) < _SMALL
+        self.workers = torch.get_num_threads() if on_cpu and not small else 1
+        self._threads = 1 if small else None
         self._one_by_one = tokenizer.pad_token_id is None
         self._fingerprint: str | None = None
 
@@ -94,7 +97,7 @@ class HuggingFaceClassifier:
             return np.zeros((0, len(self.labels)))
         if self._one_by_one and len(batch) > 1:
             return np.concatenate([self.predict_encoded([one]) for one in batch])
-        with torch.inference_mode(), _threads(1 if self._small else None):
+        with torch.inference_mode(), _threads(self._threads):
             output = self.model(**self._encoder.tensors(batch, self.model.device))
             logits = (
                 (output.logits if hasattr(output, "logits") else output[0]).to("cpu", torch.float32).to(torch.float64)
@@ -108,6 +111,10 @@ class HuggingFaceClassifier:
                 )
             answer: Probabilities = logits.softmax(1).numpy()
         return answer
+
+    def start_worker(self) -> None:
+        """One thread per batch in a worker: several batches at once use the cores better than one batch shared out."""
+        torch.set_num_threads(1)
 
     def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
         """Class probabilities of each text, computed in batches of like lengths."""

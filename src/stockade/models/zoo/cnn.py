@@ -25,6 +25,9 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 from stockade.models.zoo.heads import classifier_output, torch_defaults, usable_mask
 
+_FEW_TEXTS = 2
+"""So few texts share no words worth looking for: the plain convolution is faster."""
+
 
 class CnnConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     """Sizes of a `CnnForSequenceClassification`."""
@@ -76,7 +79,8 @@ class CnnForSequenceClassification(PreTrainedModel):  # type: ignore[no-untyped-
         **_: object,
     ) -> SequenceClassifierOutput:
         mask = usable_mask(input_ids, attention_mask, inputs_embeds)
-        if input_ids is not None and not self.training and not torch.is_grad_enabled():
+        inferring = not self.training and not torch.is_grad_enabled()
+        if input_ids is not None and inferring and len(input_ids) > _FEW_TEXTS:
             pooled = self._pool_of_distinct_words(input_ids, mask)
         else:
             vectors = self.embedding(input_ids) if inputs_embeds is None else inputs_embeds
