@@ -1,4 +1,6 @@
-"""The built-in reviews overlap with published evaluation sets; the text hash finds every such sentence (needs the data folder)."""
+"""The built-in reviews overlap with published evaluation sets; the text hash finds every such sentence (needs the
+data folder).
+"""
 
 from __future__ import annotations
 

@@ -3,15 +3,15 @@
     python tools/train_masked_lm.py train OUT --minutes 60 --text FILE… [--start ADAPTER] [--threads 2]
     python tools/train_masked_lm.py measure ADAPTER --text FILE…
 
-FILE is text, one line each, or JSON lines (also gzipped) of which every string field is read. Give train splits only; the
-measurement wants held-out text. Training may be repeated: `--start` goes on from an earlier adapter. An adapter is written
-every few minutes, whole or not at all.
+FILE is text, one line each, or JSON lines (also gzipped) of which every string field is read. Give train splits only;
+the measurement wants held-out text. Training may be repeated: `--start` goes on from an earlier adapter. An adapter
+is written every few minutes, whole or not at all.
 
-What is trained: rank-16 changes of all 36 linear layers, the layer norms, one input vector for the mask token, and a head
-(dense, layer norm, vocabulary bias, one output scale) tied to the frozen word embeddings. Two things differ from BERT's recipe,
-because there is little time and attacks ask for content words: a position is masked with probability 0.30 if its word is a
-content word and 0.12 if it is a function word or punctuation, and a word of several pieces is masked as one token and not
-predicted, as attacks do it.
+What is trained: rank-16 changes of all 36 linear layers, the layer norms, one input vector for the mask token, and a
+head (dense, layer norm, vocabulary bias, one output scale) tied to the frozen word embeddings. Two things differ from
+BERT's recipe, because there is little time and attacks ask for content words: a position is masked with probability
+0.30 if its word is a content word and 0.12 if it is a function word or punctuation, and a word of several pieces is
+masked as one token and not predicted, as attacks do it.
 """
 
 from __future__ import annotations
@@ -142,7 +142,9 @@ def batches(texts: list[str], tokenizer: object, rng: random.Random) -> Iterator
                     yield window[k * ROWS : (k + 1) * ROWS]
 
 
-def mask_batch(rows: Sequence[list[int]], tokenizer: object, vocabulary: Vocabulary, rates: tuple[float, float]) -> tuple[Tensor, ...]:
+def mask_batch(
+    rows: Sequence[list[int]], tokenizer: object, vocabulary: Vocabulary, rates: tuple[float, float]
+) -> tuple[Tensor, ...]:
     """Padded ids with masks, attention, the predicted positions and their true ids."""
     width = max(map(len, rows)) + 2
     ids = torch.zeros(len(rows), width, dtype=torch.long)
@@ -164,7 +166,8 @@ def measure(model: MaskedMiniLM, texts: Sequence[str], seed: int = 0) -> dict[st
     """Top-1 and top-5 over all and over content words, 15 % of the whole words masked."""
     torch.manual_seed(seed)
     vocabulary = Vocabulary.of(model.tokenizer)
-    encoded = model.tokenizer(list(texts), add_special_tokens=False, truncation=True, max_length=LENGTH - 2)["input_ids"]
+    cut = {"truncation": True, "max_length": LENGTH - 2}
+    encoded = model.tokenizer(list(texts), add_special_tokens=False, **cut)["input_ids"]
     hits: dict[str, list[Tensor]] = {"all_top1": [], "all_top5": [], "content_top1": [], "content_top5": []}
     for at in range(0, len(encoded), ROWS):
         ids, attention, chosen, gold = mask_batch(encoded[at : at + ROWS], model.tokenizer, vocabulary, (0.15, 0.15))
@@ -201,7 +204,8 @@ def train(model: MaskedMiniLM, texts: list[str], held_out: list[str], minutes: f
         if time.monotonic() - saved > SAVE_EVERY:
             saved = time.monotonic()
             write(model, out)
-            print(f"{done:.0%} step {step} tokens {tokens:,} loss {loss.item():.3f} {measure(model, held_out)}", flush=True)
+            figures = measure(model, held_out)
+            print(f"{done:.0%} step {step} tokens {tokens:,} loss {loss.item():.3f} {figures}", flush=True)
     write(model, out)
     print(f"end: tokens {tokens:,} {measure(model, held_out)}", flush=True)
 

@@ -129,7 +129,7 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
 def _refuse_if_all_failed(run: Any) -> None:
     for name, numbers in run.summary["attacks"].items():
         if numbers["errors"] and not numbers["n"]:
-            reason = next(record.reason for record in run.records(name) if record.status == "error")
+            reason = next(run.records(name, "error")).reason
             raise InputError(f"{name}: all {numbers['errors']} examples ended in an error; the first: {reason}")
 
 

@@ -52,9 +52,7 @@ def command(out: Path, limit: int, seed: int) -> None:
     screen.print(summary_table([(run.name, run) for run in runs], screen.width))
     for run in runs:
         print_warnings(screen, run)
-    example = next(
-        (record for run in reversed(runs) for record in run.records("pwws") if record.status == "success"), None
-    )
+    example = next((record for run in reversed(runs) for record in run.records("pwws", "success")), None)
     if example is not None:
         screen.print(f"\nFor example, {example.original_prediction} becomes {example.adversarial_prediction}:")
         screen.print(diff_line(example), soft_wrap=True)

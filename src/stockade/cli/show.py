@@ -20,16 +20,18 @@ import click
 def command(run: Path, attack: str | None, status: str, limit: int) -> None:
     """Show examples of RUN: what was changed, and what the model said before and after."""
     from itertools import islice
+    from typing import cast
 
     from stockade.cli.tables import console, diff_line
     from stockade.core.errors import unknown_name
+    from stockade.core.records import Status
     from stockade.runs.run import Run
 
     opened = Run(run)
     if attack is not None and attack not in opened.attacks:
         raise unknown_name("attack in this run", attack, opened.attacks)
     screen = console()
-    chosen = (record for record in opened.records(attack) if status in ("all", record.status))
+    chosen = opened.records(attack, None if status == "all" else cast(Status, status))
     shown = 0
     for record in islice(chosen, limit):
         before, after = record.original_prediction or "–", record.adversarial_prediction

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from stockade import __version__
-from stockade.core.records import Record
+from stockade.core.records import Record, Status
 from stockade.core.text import Piece, Text
 from stockade.report.numbers import COLUMNS, cells
 from stockade.report.plots import accuracy_plot
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 EXAMPLES_PER_ATTACK = 200
-_ORDER = {"success": 0, "error": 1, "failed": 2, "skipped": 3}
+_ORDER: tuple[Status, ...] = ("success", "error", "failed", "skipped")
 _LONGEST = 4_000
 
 
@@ -72,11 +72,13 @@ def _examples(run: Run, most: int) -> tuple[list[ShownExample], int]:
     """Per attack the successes first, then errors, failures and skipped ones, up to a limit; and how many did not
     fit.
     """
-    shown, left_out = [], 0
+    shown: list[ShownExample] = []
+    left_out = 0
     for attack in run.attacks:
-        records = sorted(run.records(attack), key=lambda record: _ORDER[record.status])
-        shown += [ShownExample(record, _pieces(record)) for record in islice(records, most)]
-        left_out += max(0, len(records) - most)
+        chosen = list(islice(chain.from_iterable(run.records(attack, status) for status in _ORDER), most))
+        shown += [ShownExample(record, _pieces(record)) for record in chosen]
+        numbers = run.summary["attacks"][attack]
+        left_out += numbers["n"] + numbers["errors"] - len(chosen)
     return shown, left_out
 
 

@@ -26,7 +26,7 @@ def _run(run: Run) -> list[str]:
     scale = run.manifest["config"]["similarity"]
     lines += ["", f"Intervals are 95 % Wilson intervals. Similarity: {scale or 'not measured'}.", ""]
     for name in run.attacks:
-        successes = list(islice((r for r in run.records(name) if r.status == "success"), EXAMPLES))
+        successes = list(islice(run.records(name, "success"), EXAMPLES))
         lines += [f"## {name}: examples", ""] if successes else []
         for record in successes:
             verdict = f"{record.original_prediction} → {record.adversarial_prediction}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 from stockade.core.records import Record
@@ -34,29 +33,33 @@ def wilson(hits: int, trials: int) -> dict[str, float | None]:
 def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale: str | None = None) -> dict[str, Any]:
     """The summary of one attack; an empty or all-error attack has rates of null, never of zero."""
     statuses: Counter[str] = Counter()
-    attacked: list[Record] = []
+    queries, rows, changed, similarity = _Mean(), _Mean(), _Mean(), _Mean()
     for record in records:
         statuses[record.status] += 1
         if record.status in ("success", "failed"):
-            attacked.append(record)
+            queries.add(record.queries)
+            rows.add(record.rows)
+        if record.status == "success":
+            changed.add(record.perturbed_percent)
+            similarity.add(record.similarity)
     succeeded, failed, skipped = statuses["success"], statuses["failed"], statuses["skipped"]
-    successes = [record for record in attacked if record.status == "success"]
-    n = succeeded + failed + skipped
+    attacked = succeeded + failed
+    n = attacked + skipped
     summary = {
         "n": n,
-        "attacked": len(attacked),
+        "attacked": attacked,
         "skipped": skipped,
         "succeeded": succeeded,
         "failed": failed,
         "errors": statuses["error"],
-        "clean_accuracy": wilson(len(attacked), n),
+        "clean_accuracy": wilson(attacked, n),
         "robust_accuracy": wilson(failed, n),
-        "success_rate": wilson(succeeded, len(attacked)),
-        "mean_queries": _mean([record.queries for record in attacked]),
-        "mean_rows": _mean([record.rows for record in attacked]),
-        "cache_hits": sum(record.queries - record.rows for record in attacked),
-        "mean_perturbed_percent": _mean([r.perturbed_percent for r in successes if r.perturbed_percent is not None]),
-        "mean_similarity": _mean([r.similarity for r in successes if r.similarity is not None]),
+        "success_rate": wilson(succeeded, attacked),
+        "mean_queries": queries.value,
+        "mean_rows": rows.value,
+        "cache_hits": int(queries.total - rows.total),
+        "mean_perturbed_percent": changed.value,
+        "mean_similarity": similarity.value,
         "similarity_scale": similarity_scale,
         "seconds": round(effort.seconds, 3),
         "model_seconds": round(effort.model_seconds, 3),
@@ -95,5 +98,17 @@ def warnings_for(summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[st
     return warnings
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return round(fmean(values), 6) if values else None
+class _Mean:
+    """A running mean of what is known; None before anything was."""
+
+    def __init__(self) -> None:
+        self.total, self._count = 0.0, 0
+
+    def add(self, value: float | None) -> None:
+        if value is not None:
+            self.total += value
+            self._count += 1
+
+    @property
+    def value(self) -> float | None:
+        return round(self.total / self._count, 6) if self._count else None

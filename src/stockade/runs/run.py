@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import ResourceMissing, RunError
-from stockade.core.records import Record
+from stockade.core.records import Record, Status
 from stockade.runs import metrics
 from stockade.runs.export import as_row
 from stockade.runs.manifest import read_manifest, write_json
@@ -51,10 +51,10 @@ class Run:
     def attacks(self) -> tuple[str, ...]:
         return tuple(attack["key"] for attack in self.manifest["config"]["attacks"])
 
-    def records(self, attack: str | None = None) -> Iterator[Record]:
+    def records(self, attack: str | None = None, status: Status | None = None) -> Iterator[Record]:
         """The results one by one, without holding them all."""
         with self.store() as store:
-            yield from store.records(attack)
+            yield from store.records(attack, status)
 
     @cached_property
     def examples(self) -> tuple[Record, ...]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stockade.core.errors import RunError
-from stockade.core.records import Record
+from stockade.core.records import Record, Status
 from stockade.core.text import Edit
 
 FILE_NAME = "run.sqlite"
@@ -110,19 +110,19 @@ class Store:
 
     def unmeasured(self, attack: str) -> list[Record]:
         """The successes whose similarity is not known yet."""
-        query = "WHERE attack = ? AND status = 'success' AND similarity IS NULL ORDER BY position"
-        return list(self._select(query, (attack,)))
+        return list(
+            self._select("WHERE attack = ? AND status = 'success' AND similarity IS NULL ORDER BY position", (attack,))
+        )
 
-    def records(self, attack: str | None = None) -> Iterator[Record]:
-        """All results, attack by attack in the order they ran, examples in the order of the data."""
-        if attack is not None:
-            yield from self._select("WHERE attack = ? ORDER BY position", (attack,))
-            return
-        order = [
-            row[0] for row in self._connection.execute("SELECT attack FROM results GROUP BY attack ORDER BY MIN(rowid)")
-        ]
-        for name in order:
-            yield from self.records(name)
+    def records(self, attack: str | None = None, status: Status | None = None) -> Iterator[Record]:
+        """The results, attack by attack in the order they ran, examples in the order of the data."""
+        query = "SELECT attack FROM results GROUP BY attack ORDER BY MIN(rowid)"
+        names = [attack] if attack is not None else [row[0] for row in self._connection.execute(query)]
+        for name in names:
+            if status is None:
+                yield from self._select("WHERE attack = ? ORDER BY position", (name,))
+            else:
+                yield from self._select("WHERE attack = ? AND status = ? ORDER BY position", (name, status))
 
     def effort(self, attack: str) -> Effort:
         """What the attack cost, over all parts of an interrupted and resumed run."""

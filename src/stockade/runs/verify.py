@@ -36,9 +36,7 @@ def verify(run: Run, classifier: Classifier, observer: Callable[[int], None] | N
     """
     problems = [*_other_model(run, classifier), *_wrong_summary(run)]
     checked = 0
-    for record in run.records():
-        if record.status != "success":
-            continue
+    for record in run.records(status="success"):
         problems += [f"{record.attack}, example {record.id}: {problem}" for problem in _check(record, classifier)]
         checked += 1
         if observer is not None:
