@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from stockade.core.protocols import Probabilities
+from stockade.core.protocols import Filling, Probabilities
 from stockade.core.text import Text, TextInput
 
 
@@ -60,3 +61,57 @@ class RandomVictim:
             raw = np.frombuffer(digest[: 4 * self.classes], dtype=np.uint32).astype(float) + 1
             rows.append(raw / raw.sum())
         return np.array(rows)
+
+
+@dataclass
+class ListMaskedLM:
+    """Proposes the words listed for what stands directly before the hidden word ("" at the beginning), whatever
+    follows.
+    """
+
+    after: Mapping[str, Sequence[str]]
+    name: str = "toy"
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    @dataclass(frozen=True)
+    class Place:
+        before: str
+        behind: str
+
+        @property
+        def key(self) -> tuple[str, str]:
+            return self.before, self.behind
+
+        def __len__(self) -> int:
+            return 1 + len(words_of(self.before)) + len(words_of(self.behind))
+
+    def encode(self, places: Sequence[tuple[str, str]]) -> list[ListMaskedLM.Place]:
+        self.asked += places
+        return [ListMaskedLM.Place(*place) for place in places]
+
+    def fill(self, batch: Sequence[ListMaskedLM.Place], count: int) -> list[tuple[Filling, ...]]:
+        last = [(words_of(place.before) or ("",))[-1] for place in batch]
+        lists = [self.after.get(word, ())[:count] for word in last]
+        return [tuple(Filling(w.removeprefix("##"), 0.0, not w.startswith("##")) for w in words) for words in lists]
+
+
+@dataclass
+class BagEncoder:
+    """A text is the sum of its words' directions; words count 1 unless a weight says otherwise, so cosines can be
+    computed by hand.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    name: str = "toy"
+    embedded: list[str] = field(default_factory=list)
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.embedded += texts
+        rows = np.zeros((len(texts), 512), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in words_of(text):
+                digest = hashlib.sha256(word.lower().encode()).digest()
+                row[int.from_bytes(digest[:2], "little") % 512] += self.weights.get(word.lower(), 1.0)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        unit: NDArray[np.float32] = rows / np.where(norms == 0, 1, norms)
+        return unit

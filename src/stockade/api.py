@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from stockade.core.errors import RunError, unknown_name
 from stockade.core.protocols import Classifier
 from stockade.datasets import prepare_examples
 from stockade.jobs import AttackJob, DataOptions, ModelOptions
+from stockade.models.language import LanguageModels
 from stockade.runs.attack import AttackSettings, Observer, check_answers, run_attacks
 from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest, write_json
 from stockade.runs.run import Run
-from stockade.runs.similarity import Encoder, measure_similarities, scale_of
+from stockade.runs.similarity import measure_similarities
 from stockade.runs.store import FILE_NAME as STORE_NAME
 from stockade.runs.store import Store
 
@@ -40,6 +42,8 @@ def attack(
     resume: bool = False,
     similarity: bool = True,
     max_words: int = 5_000,
+    mlm: str | None = None,
+    encoder: str | None = None,
     concurrency: int = 64,
     batch_tokens: int | None = None,
     seconds: float | None = None,
@@ -67,6 +71,7 @@ def attack(
         similarity,
         data_options if limit is None else replace(data_options, limit=limit),
         model_options or ModelOptions(),
+        LanguageModels(mlm, encoder),
     )
     settings = AttackSettings(job.attacks, seed, budget, max_words, concurrency, batch_tokens, seconds)
     if out is not None:
@@ -108,11 +113,11 @@ def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: boo
         label_map=job.data_options.label_map,
         target=_class_index(classifier, job.target),
     )
-    encoder = _LazyEncoder() if job.similarity else None
-    _begin(folder, job.manifest(classifier, examples, None if encoder is None else scale_of(encoder)), resume)
+    _begin(folder, job.manifest(classifier, examples), resume)
     try:
-        run_attacks(classifier, examples, settings, folder, observer)
-        if encoder is not None:
+        run_attacks(classifier, examples, settings, folder, observer, job.language)
+        if job.similarity:
+            encoder = cache(job.language.make_encoder)
             with Store(folder, writable=True) as store:
                 for named in job.attacks:
                     measure_similarities(store, named.key, encoder)
@@ -147,22 +152,3 @@ def _class_index(classifier: Classifier, target: str | None) -> int | None:
     if target not in classifier.labels:
         raise unknown_name("class of this model", target, classifier.labels)
     return classifier.labels.index(target)
-
-
-class _LazyEncoder:
-    """The default sentence encoder, loaded when the first similarity is measured."""
-
-    name = "all-MiniLM-L6-v2"
-
-    def __init__(self) -> None:
-        self._encoder: Encoder | None = None
-
-    def __call__(self) -> Encoder:
-        if self._encoder is None:
-            from stockade.models.sentence_encoder import SentenceEncoder
-
-            self._encoder = SentenceEncoder()
-        return self._encoder
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        return self().embed(texts)

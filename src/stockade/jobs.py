@@ -13,8 +13,10 @@ from stockade.core.errors import RunError
 from stockade.core.protocols import Classifier
 from stockade.datasets import DataSource, ExampleSet, load_data
 from stockade.models import load_model
-from stockade.runs.attack import describe_model
+from stockade.models.language import LanguageModels
+from stockade.runs.attack import DEFAULT_LANGUAGE, describe_model
 from stockade.runs.manifest import make_manifest
+from stockade.runs.similarity import scale_of
 
 _OBJECT = "a Python object"
 
@@ -73,8 +75,9 @@ class AttackJob:
     similarity: bool = True
     data_options: DataOptions = DataOptions()
     model_options: ModelOptions = ModelOptions()
+    language: LanguageModels = DEFAULT_LANGUAGE
 
-    def manifest(self, classifier: Classifier, examples: ExampleSet, similarity_scale: str | None) -> dict[str, Any]:
+    def manifest(self, classifier: Classifier, examples: ExampleSet) -> dict[str, Any]:
         """The manifest of this job with the model and data it found."""
         config = {
             "seed": self.seed,
@@ -82,7 +85,9 @@ class AttackJob:
             "budget": self.budget,
             "max_words": self.max_words,
             "target": self.target,
-            "similarity": similarity_scale,
+            "similarity": scale_of(self.language.encoder_name) if self.similarity else None,
+            "mlm": self.language.masked_lm,
+            "encoder": self.language.encoder,
             "data_options": {**dataclasses.asdict(self.data_options), "label_map": dict(self.data_options.label_map)},
             "model_options": dataclasses.asdict(self.model_options),
         }
@@ -113,6 +118,7 @@ class AttackJob:
             config["similarity"] is not None,
             DataOptions(**config["data_options"]),
             ModelOptions(**config["model_options"]),
+            LanguageModels(config["mlm"], config["encoder"]),
         )
 
 

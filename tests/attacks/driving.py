@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.example import Example
-from stockade.core.protocols import Attack, Classifier
+from stockade.core.protocols import Attack, Classifier, MaskedLanguageModel, SentenceEncoder
 from stockade.core.seeds import derive_rng
 from stockade.core.text import Text
+from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
 
@@ -34,12 +35,19 @@ def attack(
     target: int | None = None,
     budget: int | None = None,
     seed: int = 0,
+    masked_lm: MaskedLanguageModel | None = None,
+    encoder: SentenceEncoder | None = None,
 ) -> Result:
     example = Example("0", Text.parse(string), label, target)
 
     async def start() -> Trial:
         return await attack_example(attack, example, derive_rng(seed, "0", "test"))
 
-    (finished,) = Scheduler.for_classifier(ScoringService(victim)).run([Search(start, budget)])
-    assert isinstance(finished.result, Trial)
+    scheduler = Scheduler.for_classifier(
+        ScoringService(victim),
+        filling=FillingService(lambda: masked_lm) if masked_lm is not None else None,
+        embedding=EmbeddingService(lambda: encoder) if encoder is not None else None,
+    )
+    (finished,) = scheduler.run([Search(start, budget)])
+    assert isinstance(finished.result, Trial), finished.result
     return Result(finished.result, finished.queries, finished.rows)

@@ -70,6 +70,8 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @click.option(
     "--similarity/--no-similarity", default=True, help="Measure the similarity of each success to its original."
 )
+@click.option("--mlm", help="Another masked LM for the attacks that ask one: a folder or hub name.")
+@click.option("--encoder", help="Another sentence encoder: a sentence-transformers folder or name.")
 @click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust.")
 @click.option(
     "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
@@ -112,6 +114,8 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
                     resume=options["resume"],
                     similarity=options["similarity"],
                     max_words=options["max_words"],
+                    mlm=options["mlm"],
+                    encoder=options["encoder"],
                     data_options=_data_options(options),
                     model_options=_model_options(options),
                     observer=observer,

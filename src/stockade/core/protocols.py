@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol, runtime_checkable
 
@@ -69,6 +70,35 @@ class Fingerprinted(Protocol):
     """A model that can say what exactly it is: the manifest records it and `--resume` compares it."""
 
     def fingerprint(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """One guess of a masked LM: the word, its raw score, and whether it is a whole word or a piece of one."""
+
+    word: str
+    score: float
+    whole: bool
+
+
+class MaskedLanguageModel(Protocol):
+    """Guesses hidden words. A place is what stands before and behind the hidden word."""
+
+    @property
+    def name(self) -> str: ...
+
+    def encode(self, places: Sequence[tuple[str, str]]) -> Sequence[Encoded]: ...
+
+    def fill(self, batch: Sequence[Any], count: int) -> list[tuple[Filling, ...]]: ...
+
+
+class SentenceEncoder(Protocol):
+    """Strings to vectors of unit length; the dot product of two is their cosine."""
+
+    @property
+    def name(self) -> str: ...
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
 
 
 class Attack(Protocol):

@@ -10,7 +10,11 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from stockade.core.example import Scores
+from stockade.core.protocols import Filling
 from stockade.core.text import Text
 
 Answer = TypeVar("Answer")
@@ -48,3 +52,21 @@ class Confirm(Request[list[Scores]]):
 
     text: Text
     draws: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fill(Request[list[tuple[Filling, ...]]]):
+    """What a masked LM would write in place of one word of each text, its first `count` guesses, best first.
+
+    `places` are texts with the index of the word that is hidden; what stands there now is not seen.
+    """
+
+    places: Sequence[tuple[Text, int]]
+    count: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Embed(Request[NDArray[np.float32]]):
+    """Sentence vectors of unit length, one row per string."""
+
+    strings: Sequence[str]

@@ -13,7 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from stockade.core.errors import SearchStopped, StockadeError
 from stockade.engine.budget import Meter
-from stockade.engine.requests import Confirm, Request, Score
+from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.requests import Confirm, Embed, Fill, Request, Score
 from stockade.engine.scoring import ScoringService
 
 Result = TypeVar("Result")
@@ -60,8 +61,24 @@ class Scheduler:
         self._concurrency = concurrency
 
     @classmethod
-    def for_classifier(cls, scoring: ScoringService, concurrency: int = 64) -> Scheduler:
-        return cls({Score: scoring.answer_scores, Confirm: scoring.answer_confirmations}, concurrency)
+    def for_classifier(
+        cls,
+        scoring: ScoringService,
+        concurrency: int = 64,
+        *,
+        filling: FillingService | None = None,
+        embedding: EmbeddingService | None = None,
+    ) -> Scheduler:
+        """A scheduler that scores with one classifier and, where given, asks language models."""
+        services: dict[type[Request[Any]], Service] = {
+            Score: scoring.answer_scores,
+            Confirm: scoring.answer_confirmations,
+        }
+        if filling is not None:
+            services[Fill] = filling.answer
+        if embedding is not None:
+            services[Embed] = embedding.answer
+        return cls(services, concurrency)
 
     def run(self, searches: Iterable[Search[Result]]) -> Iterator[Finished[Result]]:
         """Yield each search as it ends. Closing the iterator stops all searches."""

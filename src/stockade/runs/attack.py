@@ -18,9 +18,13 @@ from stockade.core.seeds import derive_rng
 from stockade.core.text import TextInput
 from stockade.datasets import ExampleSet
 from stockade.engine.batching import TokenBudget, TuningMemory
+from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from stockade.models.language import LanguageModels
 from stockade.runs.store import Effort, Store
+
+DEFAULT_LANGUAGE = LanguageModels()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +92,16 @@ def run_attacks(
     settings: AttackSettings,
     folder: Path,
     observer: Observer | None = None,
+    language: LanguageModels = DEFAULT_LANGUAGE,
 ) -> None:
     """Attack every example that the run has no result for yet; each result is committed as it is found."""
     scoring = ScoringService(classifier, TokenBudget(settings.batch_tokens, tuning_memory(classifier)))
-    scheduler = Scheduler.for_classifier(scoring, settings.concurrency)
+    scheduler = Scheduler.for_classifier(
+        scoring,
+        settings.concurrency,
+        filling=FillingService(language.make_masked_lm),
+        embedding=EmbeddingService(language.make_encoder),
+    )
     with Store(folder, writable=True) as store:
         part = store.next_part()
         for named in settings.attacks:

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from stockade.core.protocols import SentenceEncoder
 from stockade.runs.store import Store
 
 CHUNK = 256
 
 
-class Encoder(Protocol):
-    """Sentence vectors of unit length."""
-
-    @property
-    def name(self) -> str: ...
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+def scale_of(encoder: str) -> str:
+    """How a similarity of the encoder of that name is to be read."""
+    return f"cosine, {encoder}"
 
 
-def scale_of(encoder: Encoder) -> str:
-    """How a similarity of this encoder is to be read."""
-    return f"cosine, {encoder.name}"
-
-
-def measure_similarities(store: Store, attack: str, encoder: Callable[[], Encoder]) -> None:
+def measure_similarities(store: Store, attack: str, encoder: Callable[[], SentenceEncoder]) -> None:
     """Fill in the similarity of every success that has none yet; the encoder is made only if there is one."""
     missing = store.unmeasured(attack)
+    model: SentenceEncoder | None = None
     for start in range(0, len(missing), CHUNK):
         chunk = missing[start : start + CHUNK]
-        model = encoder()
+        model = model or encoder()
         originals = model.embed([record.original for record in chunk])
         adversarials = model.embed([record.adversarial or "" for record in chunk])
         cosines = np.clip((originals * adversarials).sum(axis=1), -1.0, 1.0)

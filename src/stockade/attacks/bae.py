@@ -1,0 +1,168 @@
+"""BAE: BERT-based adversarial examples (Garg and Ramakrishnan, EMNLP 2020).
+
+Words are visited in order of importance (how much the model needs them: p_y falls when they are deleted). At each a
+masked LM proposes words to replace it (R), or to insert left and right of it (I):
+
+    bae-r     replace
+    bae-i     insert left or right
+    bae-r/i   one of these three operations per word
+    bae-r+i   replace, then insert: up to two operations per word
+
+Proposals that are pieces of words, or not similar enough to the original sentence, are dropped; replacements must
+keep the part of speech. If some candidates fool the model, the one most similar to the original is the result;
+otherwise the one that helps most is kept, if it helps, and the next word is visited. The order is computed once, on
+the clean text.
+
+Presets: `paper` (cosine 0.8, whole text), `authors` (their code: tf 0.8 in a window of 15 words against the text
+before the edit), `textattack` (R as that package has it: the authors' number taken for a cosine, 0.936338, noun and
+verb exchangeable, stop words kept).
+
+Differences to the paper: similarity is that of Stockade's sentence encoder, not the Universal Sentence Encoder's, so
+thresholds are not the same filter; a step is kept only if it improves on the current text, which the paper leaves
+open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal
+
+from stockade.attacks.greedy import changes_allowed, descending
+from stockade.attacks.registry import register
+from stockade.attacks.similarity import Reference, Scale, Similarity, cosines_to_original
+from stockade.core.example import Example
+from stockade.core.records import Outcome
+from stockade.core.text import Text, is_single_word, match_case
+from stockade.engine.requests import Fill, Score
+from stockade.lexicon import compatible, is_stop_word, load_tagger
+
+Mode = Literal["R", "I", "R/I", "R+I"]
+Operation = Literal["replace", "insert_before", "insert_after"]
+_INSERT: tuple[Operation, ...] = ("insert_before", "insert_after")
+STAGES: dict[Mode, tuple[tuple[Operation, ...], ...]] = {
+    "R": (("replace",),),
+    "I": (_INSERT,),
+    "R/I": (("replace", *_INSERT),),
+    "R+I": (("replace",), _INSERT),
+}
+_AUTHORS = {"scale": "tf", "threshold": 0.8, "window": 15, "reference": "previous", "short": 0.1}
+_TEXTATTACK = {"threshold": 0.936338, "window": 15, "noun_verb_exchange": True, "skip_stop_words": True}
+
+
+@dataclass(frozen=True, slots=True)
+class BAE:
+    """Replaces words by, or inserts, what a masked LM finds likely there."""
+
+    mode: Mode = "R"
+    proposals: int = 50
+    scale: Scale = "cosine"
+    threshold: float = 0.8
+    window: int | None = None
+    reference: Reference = "original"
+    short: float | None = None
+    """The threshold for texts shorter than the window; none means that they are not compared."""
+    same_pos: bool = True
+    noun_verb_exchange: bool = False
+    skip_stop_words: bool = False
+    score_first: bool = False
+    """Ask the victim about every proposal and compare only those that matter: the same result with more queries and
+    far fewer sentence vectors. Faster when the victim is cheaper than the sentence encoder.
+    """
+    max_changed: float | None = None
+
+    async def search(self, example: Example, rng: Random) -> Outcome:
+        text = example.text
+        words = [i for i in text.indices if not (self.skip_stop_words and is_stop_word(text.words[i]))]
+        if not words:
+            return Outcome.failed("every word is a stop word")
+        clean, *without = await Score([text, *(text.delete(i) for i in words)])
+        order = descending(words, [example.score(scores) for scores in without])
+        current, gain, operations = text, example.gain(clean), 0
+        allowed = changes_allowed(example, self.max_changed) if self.max_changed is not None else 2 * len(text)
+        for origin in order:
+            for stage in STAGES[self.mode]:
+                if operations >= allowed:
+                    return Outcome.failed(f"no success with {allowed} operations", current)
+                index = current.position_of(origin)
+                if index is None:
+                    continue
+                winners, best = await self._step(example, current, index, stage, gain)
+                if winners:
+                    return Outcome.found(await _most_similar(winners))
+                if best is not None:
+                    (current, gain), operations = best, operations + 1
+        return Outcome.failed("every word was tried", current)
+
+    async def _step(
+        self, example: Example, current: Text, index: int, operations: Sequence[Operation], gain: float
+    ) -> tuple[list[Text], tuple[Text, float] | None]:
+        """The candidates at one word that fool the model, and otherwise the best one that improves on `gain`."""
+        similar = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
+        candidates = await self._candidates(current, index, operations)
+        if not self.score_first:
+            candidates = await similar.keep(candidates, current, index)
+        if not candidates:
+            return [], None
+        scores = await Score(candidates, partial=True)
+        scored = list(zip(candidates, scores, strict=False))
+        winners = [candidate for candidate, score in scored if example.fooled(score)]
+        if self.score_first:
+            winners = await similar.keep(winners, current, index)
+        if winners:
+            return winners, None
+        ranked = sorted(((example.gain(score), candidate) for candidate, score in scored), key=lambda pair: -pair[0])
+        for value, candidate in ranked:
+            if value <= gain:
+                break
+            if not self.score_first or await similar.keep([candidate], current, index):
+                return [], (candidate, value)
+        return [], None
+
+    async def _candidates(self, text: Text, index: int, operations: Sequence[Operation]) -> list[Text]:
+        """What the masked LM proposes for the operations at one word: whole words, replacements of the same tag."""
+        hidden = [_hide(text, index, operation) for operation in operations]
+        fillings = await Fill(hidden, self.proposals)
+        candidates: list[Text] = []
+        for operation, (masked, place), found in zip(operations, hidden, fillings, strict=True):
+            own = text.words[index] if operation == "replace" else ""
+            words = [f.word for f in found if f.whole and f.word.isalpha() and is_single_word(f.word)]
+            words = [word for word in dict.fromkeys(words) if word.lower() != own.lower()]
+            if operation == "replace":
+                words = self._of_same_pos(text, index, words)
+                candidates += [text.replace(index, match_case(word, own)) for word in words]
+            else:
+                candidates += [masked.replace(place, word) for word in words]
+        return candidates
+
+    def _of_same_pos(self, text: Text, index: int, words: list[str]) -> list[str]:
+        if not self.same_pos or not words:
+            return words
+        tagger = load_tagger()
+        own = tagger.tag_word(text.words, index)
+        tags = tagger.tag_candidates(text.words, index, words)
+        return [word for word, tag in zip(words, tags, strict=True) if compatible(own, tag, self.noun_verb_exchange)]
+
+
+def _hide(text: Text, index: int, operation: Operation) -> tuple[Text, int]:
+    """The text with a place for the masked LM to fill; what is written there meanwhile is never seen."""
+    if operation == "replace":
+        return text, index
+    if operation == "insert_before":
+        return text.insert_before(index, "_"), index
+    return text.insert_after(index, "_"), index + 1
+
+
+async def _most_similar(texts: Sequence[Text]) -> Text:
+    if len(texts) == 1:
+        return texts[0]
+    cosines = [round(cosine, 5) for cosine in await cosines_to_original(texts)]
+    return texts[cosines.index(max(cosines))]
+
+
+for _name, _mode in (("bae-r", "R"), ("bae-i", "I"), ("bae-r/i", "R/I"), ("bae-r+i", "R+I")):
+    _presets: dict[str, dict[str, Any]] = {"paper": {"mode": _mode}, "authors": {"mode": _mode, **_AUTHORS}}
+    if _mode == "R":
+        _presets["textattack"] = {"mode": _mode, **_TEXTATTACK}
+    register(_name, paper="Garg and Ramakrishnan 2020", presets=_presets)(BAE)

@@ -1,0 +1,105 @@
+"""The services that answer `Fill` and `Embed`: language models beside the victim, deduplicated, cached and batched
+alike.
+
+A model is made when the first search asks for it, so attacks that need none load none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stockade.core.protocols import Filling, MaskedLanguageModel, SentenceEncoder
+from stockade.core.text import Text
+from stockade.engine.batching import TokenBudget, cut_batches
+from stockade.engine.cache import BoundedCache
+from stockade.engine.requests import Embed, Fill
+
+Vector = NDArray[np.float32]
+_FILL_BYTES = 64 * 2**20
+_EMBED_BYTES = 32 * 2**20
+"""Keys and overhead only; a vector of 384 numbers adds 1.5 kB, so this is about 100,000 vectors."""
+
+
+class FillingService:
+    """Answers `Fill` with one masked LM; the same hidden place is computed once."""
+
+    def __init__(self, make: Callable[[], MaskedLanguageModel]) -> None:
+        self._make = make
+        self._model: MaskedLanguageModel | None = None
+        self._budget = TokenBudget()
+        self._cache: BoundedCache[tuple[Filling, ...]] = BoundedCache(_FILL_BYTES)
+
+    def answer(self, requests: Sequence[Fill]) -> list[list[tuple[Filling, ...]]]:
+        wanted = [[(_around(text, index), request.count) for text, index in request.places] for request in requests]
+        table = self._fill(dict.fromkeys(key for group in wanted for key in group))
+        return [[table[key] for key in group] for group in wanted]
+
+    def _fill(self, keys: dict[tuple[tuple[str, str], int], None]) -> dict[Hashable, tuple[Filling, ...]]:
+        table: dict[Hashable, tuple[Filling, ...]] = {}
+        missing = []
+        for key in keys:
+            known = self._cache.get((*key[0], str(key[1])))
+            if known is None:
+                missing.append(key)
+            else:
+                table[key] = known
+        if missing and self._model is None:
+            self._model = self._make()
+        for count in dict.fromkeys(count for _, count in missing):
+            same = [key for key in missing if key[1] == count]
+            for key, found in zip(same, self._compute([place for place, _ in same], count), strict=True):
+                table[key] = found
+                self._cache.put((*key[0], str(count)), found)
+        return table
+
+    def _compute(self, places: Sequence[tuple[str, str]], count: int) -> list[tuple[Filling, ...]]:
+        assert self._model is not None
+        encoded = self._model.encode(places)
+        lengths = [len(item) for item in encoded]
+        answers: dict[int, tuple[Filling, ...]] = {}
+        for indices in cut_batches(lengths, self._budget):
+            started = time.perf_counter()
+            rows = self._model.fill([encoded[i] for i in indices], count)
+            self._budget.observe(len(indices) * lengths[indices[0]], time.perf_counter() - started)
+            answers.update(zip(indices, rows, strict=True))
+        return [answers[index] for index in range(len(places))]
+
+
+class EmbeddingService:
+    """Answers `Embed` with one sentence encoder; the same string is computed once."""
+
+    def __init__(self, make: Callable[[], SentenceEncoder]) -> None:
+        self._make = make
+        self._model: SentenceEncoder | None = None
+        self._cache: BoundedCache[Vector] = BoundedCache(_EMBED_BYTES)
+
+    def answer(self, requests: Sequence[Embed]) -> list[Vector]:
+        table: dict[str, Vector] = {}
+        missing = []
+        for string in dict.fromkeys(string for request in requests for string in request.strings):
+            known = self._cache.get(string)
+            if known is None:
+                missing.append(string)
+            else:
+                table[string] = known
+        if missing:
+            if self._model is None:
+                self._model = self._make()
+            for string, vector in zip(missing, self._model.embed(missing), strict=True):
+                table[string] = vector
+                self._cache.put(string, vector)
+        empty: Vector = np.zeros((0, 0), dtype=np.float32)
+        return [
+            np.stack([table[string] for string in request.strings]) if request.strings else empty
+            for request in requests
+        ]
+
+
+def _around(text: Text, index: int) -> tuple[str, str]:
+    """What stands before and behind a word."""
+    string, start = str(text), text.starts[index]
+    return string[:start], string[start + len(text.words[index]) :]

@@ -1,0 +1,190 @@
+"""Masked language models: our own on the packaged MiniLM, or any of the hub or a local folder.
+
+The hidden word becomes exactly one mask token whatever stood there, the text around it is tokenised on its own, and a
+text that is too long is cut around the mask. The vocabulary is scored at the mask only, which is most of the cost
+that is saved against scoring every position.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from stockade.core.errors import ModelError, ResourceMissing
+from stockade.core.protocols import Filling
+from stockade.models.huggingface import resolve_device
+from stockade.models.language import DEFAULT_MASKED_LM
+from stockade.models.lora import load_adapter, merge_adapter
+from stockade.models.minilm import minilm_folder
+from stockade.models.pretrained import quiet
+
+ADAPTER = "masked-lm.safetensors"
+_LONGEST = 512
+_BLANKS = ("\u0120", "\u2581")
+_HEADS = ("cls", "lm_head", "predictions")
+"""What the heads of BERT, RoBERTa and ALBERT kinds are called: functions of hidden states, one position at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPlace:
+    """A tokenised text with one mask token."""
+
+    ids: tuple[int, ...]
+    mask: int
+
+    @property
+    def key(self) -> Hashable:
+        return self.ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class MaskedLM:
+    """A masked language model; make it with `default()` or `from_pretrained(name)`."""
+
+    def __init__(
+        self, tokenizer: Any, hidden: Callable[..., Tensor], head: Callable[[Tensor], Tensor], name: str, maximum: int
+    ) -> None:
+        self.name = name
+        self._tokenizer, self._hidden, self._head = tokenizer, hidden, head
+        self._maximum = maximum
+        self._words = _vocabulary(tokenizer)
+
+    @classmethod
+    def default(cls, device: str | None = None) -> MaskedLM:
+        """Our adapter and head on the packaged MiniLM."""
+        from transformers import AutoTokenizer, BertForMaskedLM
+
+        path = Path(str(resources.files("stockade.artifacts").joinpath(ADAPTER)))
+        if not path.is_file():
+            raise ResourceMissing(f"The masked LM {ADAPTER} is missing from the installation. Reinstall Stockade.")
+        folder = minilm_folder()
+        with quiet():
+            tokenizer = AutoTokenizer.from_pretrained(folder)
+            model = BertForMaskedLM.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+        adapter = load_adapter(path)
+        mask_vector, scale = adapter.replaced.pop("mask_vector"), adapter.replaced.pop("output_scale")
+        merge_adapter(model, adapter)
+        nn.Module.to(model, resolve_device(device or "auto"))
+        embeddings = model.bert.embeddings.word_embeddings.weight
+        words = embeddings.detach().clone()  # the output side keeps the old vector of the mask token
+        with torch.no_grad():
+            embeddings[tokenizer.mask_token_id] = mask_vector.to(embeddings)
+        predictions = model.cls.predictions
+
+        def head(states: Tensor) -> Tensor:
+            logits: Tensor = predictions.transform(states) @ words.t() * scale.to(words) + predictions.bias
+            return logits
+
+        return cls(tokenizer, _hidden_states(model.bert.train(False)), head, DEFAULT_MASKED_LM, _LONGEST)
+
+    @classmethod
+    def from_pretrained(cls, reference: str | Path, device: str | None = None) -> MaskedLM:
+        """Any masked LM of the hub or a local folder, from safetensors."""
+        from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+        try:
+            with quiet():
+                tokenizer = AutoTokenizer.from_pretrained(reference)
+                model = AutoModelForMaskedLM.from_pretrained(reference, use_safetensors=True, dtype=torch.float32)
+        except Exception as problem:
+            said = (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200]
+            raise ModelError(
+                f'The masked LM "{reference}" cannot be loaded ({said}). Give a local folder or hub name of a '
+                "masked LM in safetensors, or leave it out to use the default."
+            ) from problem
+        if tokenizer.mask_token_id is None:
+            raise ModelError(f'"{reference}" is no masked LM: its tokenizer has no mask token.')
+        nn.Module.to(model.eval(), resolve_device(device or "auto"))
+        known = min(getattr(model.config, "max_position_embeddings", _LONGEST) - 2, tokenizer.model_max_length)
+        base = getattr(model, model.base_model_prefix)
+        head = next((getattr(model, head) for head in _HEADS if callable(getattr(model, head, None))), None)
+        if head is None:
+            return cls(tokenizer, _logits(model), lambda logits: logits, str(reference), min(_LONGEST, known))
+        return cls(tokenizer, _hidden_states(base), head, str(reference), min(_LONGEST, known))
+
+    def encode(self, places: Sequence[tuple[str, str]]) -> list[EncodedPlace]:
+        """Token ids of each place with one mask token between what stands before and behind."""
+        sides = [side for before, after in places for side in (before.rstrip(), after)]
+        found = self._tokenizer(sides, add_special_tokens=False, verbose=False)["input_ids"] if sides else []
+        return [self._place(found[at], found[at + 1]) for at in range(0, len(found), 2)]
+
+    def _place(self, before: list[int], after: list[int]) -> EncodedPlace:
+        room = self._maximum - 3
+        left = min(len(before), max(room // 2, room - len(after)))
+        before, after = before[len(before) - left :], after[: room - left]
+        tokenizer = self._tokenizer
+        begin = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
+        end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
+        return EncodedPlace((begin, *before, tokenizer.mask_token_id, *after, end), 1 + len(before))
+
+    def fill(self, batch: Sequence[EncodedPlace], count: int) -> list[tuple[Filling, ...]]:
+        """The best `count` tokens at each mask with their raw scores."""
+        width = max(map(len, batch))
+        pad = self._tokenizer.pad_token_id or 0
+        flat = array("q")
+        for place in batch:
+            flat.extend(place.ids)
+            flat.extend([pad] * (width - len(place)))
+        ids = torch.frombuffer(flat, dtype=torch.int64).view(len(batch), width)
+        lengths = torch.tensor([len(place) for place in batch])
+        attention = (torch.arange(width) < lengths[:, None]).long()
+        with torch.inference_mode():
+            states = self._hidden(ids, attention)
+            rows = torch.arange(len(batch), device=states.device)
+            masks = torch.tensor([place.mask for place in batch], device=states.device)
+            best = self._head(states[rows, masks]).topk(count)
+        return [
+            tuple(
+                Filling(self._words[token][0], score, self._words[token][1]) for token, score in zip(*row, strict=True)
+            )
+            for row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+
+
+def _hidden_states(base: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    def compute(ids: Tensor, attention: Tensor) -> Tensor:
+        device = base.device
+        states: Tensor = base(input_ids=ids.to(device), attention_mask=attention.to(device)).last_hidden_state
+        return states
+
+    return compute
+
+
+def _logits(model: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    """For architectures whose head we do not know: the logits of every position stand in for the hidden states."""
+
+    def compute(ids: Tensor, attention: Tensor) -> Tensor:
+        device = model.device
+        logits: Tensor = model(input_ids=ids.to(device), attention_mask=attention.to(device)).logits
+        return logits
+
+    return compute
+
+
+def _vocabulary(tokenizer: Any) -> list[tuple[str, bool]]:
+    """Every vocabulary entry as text, and whether it is a whole word.
+
+    WordPiece marks the pieces (##); byte-level and unigram vocabularies mark the whole words, with a sign for the
+    blank before.
+    """
+    tokens: list[str] = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    special = set(tokenizer.all_special_tokens)
+    counts = {sign: sum(token.startswith(sign) for token in tokens) for sign in _BLANKS}
+    blank = max(counts, key=lambda sign: counts[sign])
+    marks_words = counts[blank] > len(tokens) // 20
+    words = []
+    for token in tokens:
+        if marks_words:
+            words.append((token.removeprefix(blank), token.startswith(blank) and token not in special))
+        else:
+            words.append((token.removeprefix("##"), not token.startswith("##") and token not in special))
+    return words
