@@ -31,7 +31,8 @@ from typing import Any, Literal
 
 from stockade.attacks.greedy import changes_allowed, descending
 from stockade.attacks.registry import register
-from stockade.attacks.similarity import Reference, Scale, Similarity, cosines_to_original
+from stockade.attacks.similarity import Reference, Scale, Similarity
+from stockade.attacks.steps import take_step
 from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
@@ -79,6 +80,7 @@ class BAE:
             return Outcome.failed("every word is a stop word")
         clean, *without = await Score([text, *(text.delete(i) for i in words)])
         order = descending(words, [example.score(scores) for scores in without])
+        similarity = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
         current, gain, operations = text, example.gain(clean), 0
         allowed = changes_allowed(example, self.max_changed) if self.max_changed is not None else 2 * len(text)
         for origin in order:
@@ -88,37 +90,15 @@ class BAE:
                 index = current.position_of(origin)
                 if index is None:
                     continue
-                winners, best = await self._step(example, current, index, stage, gain)
-                if winners:
-                    return Outcome.found(await _most_similar(winners))
-                if best is not None:
-                    (current, gain), operations = best, operations + 1
+                candidates = await self._candidates(current, index, stage)
+                step = await take_step(
+                    example, current, index, candidates, similarity, score_first=self.score_first, must_beat=gain
+                )
+                if step.winner is not None:
+                    return Outcome.found(step.winner)
+                if step.best is not None:
+                    current, gain, operations = step.best, step.gain, operations + 1
         return Outcome.failed("every word was tried", current)
-
-    async def _step(
-        self, example: Example, current: Text, index: int, operations: Sequence[Operation], gain: float
-    ) -> tuple[list[Text], tuple[Text, float] | None]:
-        """The candidates at one word that fool the model, and otherwise the best one that improves on `gain`."""
-        similar = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
-        candidates = await self._candidates(current, index, operations)
-        if not self.score_first:
-            candidates = await similar.keep(candidates, current, index)
-        if not candidates:
-            return [], None
-        scores = await Score(candidates, partial=True)
-        scored = list(zip(candidates, scores, strict=False))
-        winners = [candidate for candidate, score in scored if example.fooled(score)]
-        if self.score_first:
-            winners = await similar.keep(winners, current, index)
-        if winners:
-            return winners, None
-        ranked = sorted(((example.gain(score), candidate) for candidate, score in scored), key=lambda pair: -pair[0])
-        for value, candidate in ranked:
-            if value <= gain:
-                break
-            if not self.score_first or await similar.keep([candidate], current, index):
-                return [], (candidate, value)
-        return [], None
 
     async def _candidates(self, text: Text, index: int, operations: Sequence[Operation]) -> list[Text]:
         """What the masked LM proposes for the operations at one word: whole words, replacements of the same tag."""
@@ -152,13 +132,6 @@ def _hide(text: Text, index: int, operation: Operation) -> tuple[Text, int]:
     if operation == "insert_before":
         return text.insert_before(index, "_"), index
     return text.insert_after(index, "_"), index + 1
-
-
-async def _most_similar(texts: Sequence[Text]) -> Text:
-    if len(texts) == 1:
-        return texts[0]
-    cosines = [round(cosine, 5) for cosine in await cosines_to_original(texts)]
-    return texts[cosines.index(max(cosines))]
 
 
 for _name, _mode in (("bae-r", "R"), ("bae-i", "I"), ("bae-r/i", "R/I"), ("bae-r+i", "R+I")):
