@@ -58,18 +58,22 @@ def load_pretrained(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without transformers' log lines and progress bars."""
+    """Without the log lines and progress bars of transformers and of the hub, which retries aloud when it is offline."""
     import logging as levels
 
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    hub = levels.getLogger("huggingface_hub")
+    hub_level = hub.level
     logging.set_verbosity(levels.CRITICAL)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    hub.setLevel(levels.CRITICAL)
     try:
         yield
     finally:
         logging.set_verbosity(level)
+        hub.setLevel(hub_level)
         if bars:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
