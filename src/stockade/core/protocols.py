@@ -74,11 +74,12 @@ class Fingerprinted(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """One guess of a masked LM: the word, its raw score, and whether it is a whole word or a piece of one."""
+    """One guess of a masked LM: the word, its raw score, whether it is a whole word or a piece of one, its token."""
 
     word: str
     score: float
     whole: bool
+    token: int = -1
 
 
 class MaskedLanguageModel(Protocol):
@@ -90,6 +91,12 @@ class MaskedLanguageModel(Protocol):
     def encode(self, places: Sequence[tuple[str, str]]) -> Sequence[Encoded]: ...
 
     def fill(self, batch: Sequence[Any], count: int) -> list[tuple[Filling, ...]]: ...
+
+    def predict(self, text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[tuple[Filling, ...], ...]]:
+        """Guesses at every piece of the words at `spans` of a text that is seen as it is."""
+        ...
+
+    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]: ...
 
 
 class SentenceEncoder(Protocol):

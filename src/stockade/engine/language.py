@@ -16,7 +16,7 @@ from stockade.core.protocols import Filling, MaskedLanguageModel, SentenceEncode
 from stockade.core.text import Text
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
-from stockade.engine.requests import Embed, Fill
+from stockade.engine.requests import Embed, Fill, Perplexity, Predict
 
 Vector = NDArray[np.float32]
 _FILL_BYTES = 64 * 2**20
@@ -38,6 +38,28 @@ class FillingService:
         table = self._fill(dict.fromkeys(key for group in wanted for key in group))
         return [[table[key] for key in group] for group in wanted]
 
+    def answer_predictions(self, requests: Sequence[Predict]) -> list[list[tuple[tuple[Filling, ...], ...]]]:
+        """The guesses at every word of each text; one forward pass per different text."""
+        model = self._ready()
+        table: dict[tuple[str, int], list[tuple[tuple[Filling, ...], ...]]] = {}
+        for request in requests:
+            text, key = request.text, (str(request.text), request.count)
+            if key not in table:
+                spans = [(start, start + len(word)) for start, word in zip(text.starts, text.words, strict=True)]
+                table[key] = model.predict(key[0], spans, request.count)
+        return [table[str(request.text), request.count] for request in requests]
+
+    def answer_perplexities(self, requests: Sequence[Perplexity]) -> list[list[float]]:
+        rows = [[tuple(filling.token for filling in row) for row in request.rows] for request in requests]
+        unique = list(dict.fromkeys(row for group in rows for row in group))
+        found = dict(zip(unique, self._ready().perplexities(unique), strict=True)) if unique else {}
+        return [[found[row] for row in group] for group in rows]
+
+    def _ready(self) -> MaskedLanguageModel:
+        if self._model is None:
+            self._model = self._make()
+        return self._model
+
     def _fill(self, keys: dict[tuple[tuple[str, str], int], None]) -> dict[Hashable, tuple[Filling, ...]]:
         table: dict[Hashable, tuple[Filling, ...]] = {}
         missing = []
@@ -47,8 +69,6 @@ class FillingService:
                 missing.append(key)
             else:
                 table[key] = known
-        if missing and self._model is None:
-            self._model = self._make()
         for count in dict.fromkeys(count for _, count in missing):
             same = [key for key in missing if key[1] == count]
             for key, found in zip(same, self._compute([place for place, _ in same], count), strict=True):
@@ -57,13 +77,13 @@ class FillingService:
         return table
 
     def _compute(self, places: Sequence[tuple[str, str]], count: int) -> list[tuple[Filling, ...]]:
-        assert self._model is not None
-        encoded = self._model.encode(places)
+        model = self._ready()
+        encoded = model.encode(places)
         lengths = [len(item) for item in encoded]
         answers: dict[int, tuple[Filling, ...]] = {}
         for indices in cut_batches(lengths, self._budget):
             started = time.perf_counter()
-            rows = self._model.fill([encoded[i] for i in indices], count)
+            rows = model.fill([encoded[i] for i in indices], count)
             self._budget.observe(len(indices) * lengths[indices[0]], time.perf_counter() - started)
             answers.update(zip(indices, rows, strict=True))
         return [answers[index] for index in range(len(places))]

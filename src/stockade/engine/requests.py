@@ -66,6 +66,21 @@ class Fill(Request[list[tuple[Filling, ...]]]):
 
 
 @dataclass(frozen=True, slots=True)
+class Predict(Request[list[tuple[tuple[Filling, ...], ...]]]):
+    """What a masked LM would write at every word of a text it sees as it is: `count` guesses per word and piece."""
+
+    text: Text
+    count: int = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Perplexity(Request[list[float]]):
+    """How unlikely a masked LM finds each row of pieces by itself: exp of the mean cross-entropy, lower is likelier."""
+
+    rows: Sequence[tuple[Filling, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Embed(Request[NDArray[np.float32]]):
     """Sentence vectors of unit length, one row per string."""
 

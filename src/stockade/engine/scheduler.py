@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from stockade.core.errors import SearchStopped, StockadeError
 from stockade.engine.budget import Meter
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Confirm, Embed, Fill, Request, Score
+from stockade.engine.requests import Confirm, Embed, Fill, Perplexity, Predict, Request, Score
 from stockade.engine.scoring import ScoringService
 
 Result = TypeVar("Result")
@@ -75,7 +75,11 @@ class Scheduler:
             Confirm: scoring.answer_confirmations,
         }
         if filling is not None:
-            services[Fill] = filling.answer
+            services |= {
+                Fill: filling.answer,
+                Predict: filling.answer_predictions,
+                Perplexity: filling.answer_perplexities,
+            }
         if embedding is not None:
             services[Embed] = embedding.answer
         return cls(services, concurrency)

@@ -142,12 +142,41 @@ class MaskedLM:
             rows = torch.arange(len(batch), device=states.device)
             masks = torch.tensor([place.mask for place in batch], device=states.device)
             best = self._head(states[rows, masks]).topk(count)
-        return [
-            tuple(
-                Filling(self._words[token][0], score, self._words[token][1]) for token, score in zip(*row, strict=True)
-            )
-            for row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        ]
+        return self._fillings(best)
+
+    def predict(self, text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[tuple[Filling, ...], ...]]:
+        """Guesses at every piece of the words at `spans`; a word beyond what the model can read has no pieces."""
+        cut = {"truncation": True, "max_length": self._maximum}
+        encoded = self._tokenizer(text, return_offsets_mapping=True, **cut)
+        ids = torch.tensor([encoded["input_ids"]])
+        with torch.inference_mode():
+            states = self._hidden(ids, torch.ones_like(ids))[0]
+            guesses = self._fillings(self._head(states).topk(count))
+        offsets = encoded["offset_mapping"]
+        pieces = [[at for at, (a, b) in enumerate(offsets) if a < end and b > start and b > a] for start, end in spans]
+        return [tuple(guesses[at] for at in group) for group in pieces]
+
+    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
+        """exp(mean cross-entropy) of each row of tokens given to the model by itself, without special tokens."""
+        found: dict[int, float] = {}
+        for length in sorted({len(row) for row in rows}):
+            indices = [index for index, row in enumerate(rows) if len(row) == length]
+            ids = torch.tensor([rows[index] for index in indices])
+            with torch.inference_mode():
+                logits = self._head(self._hidden(ids, torch.ones_like(ids))).float()
+                targets = ids.flatten().to(logits.device)
+                losses = nn.functional.cross_entropy(logits.flatten(0, 1), targets, reduction="none")
+            means = losses.view(len(indices), length).mean(1).exp().tolist()
+            found.update(zip(indices, means, strict=True))
+        return [found[index] for index in range(len(rows))]
+
+    def _fillings(self, best: Any) -> list[tuple[Filling, ...]]:
+        rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [tuple(self._filling(token, score) for token, score in zip(*row, strict=True)) for row in rows]
+
+    def _filling(self, token: int, score: float) -> Filling:
+        word, whole = self._words[token]
+        return Filling(word, score, whole, token)
 
 
 def _hidden_states(base: Any) -> Callable[[Tensor, Tensor], Tensor]:

@@ -58,7 +58,7 @@ def load_pretrained(
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the log lines and progress bars of transformers and of the hub, which retries aloud when it is offline."""
+    """Without the log lines and progress bars of transformers and of the hub, which retries aloud when offline."""
     import logging as levels
 
     from transformers.utils import logging

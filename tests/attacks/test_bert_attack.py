@@ -1,0 +1,107 @@
+"""BERT-Attack: the best combinations without enumerating them, and a search a person can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.attacks.bert_attack import BertAttack, best_combinations
+from stockade.attacks.importance import importance
+from stockade.core.example import Scores
+from stockade.core.protocols import Filling
+from tests.attacks.driving import Result, attack
+from tests.toys import BagEncoder, ListMaskedLM, WeightVictim, words_of
+
+
+def guesses(*words: str, score: float = 9.0) -> tuple[Filling, ...]:
+    return tuple(
+        Filling(w.removeprefix("##"), score - i, not w.startswith("##"), hash(w) % 10_000) for i, w in enumerate(words)
+    )
+
+
+@given(st.lists(st.lists(st.integers(-9, 9), min_size=1, max_size=4), min_size=1, max_size=5), st.integers(1, 40))
+def test_the_best_combinations_are_those_of_a_full_enumeration(scores: list[list[int]], count: int) -> None:
+    pieces = [[Filling(str(s), float(s), True) for s in sorted(piece, reverse=True)] for piece in scores]
+    found = [sum(filling.score for filling in row) for row in best_combinations(pieces, count)]
+    everything = sorted((sum(f.score for f in row) for row in product(*pieces)), reverse=True)
+    assert found == everything[:count]
+
+
+def test_twelve_pieces_of_48_guesses_do_not_blow_up() -> None:
+    pieces = [[Filling(str(i), float(-i), True) for i in range(48)] for _ in range(12)]
+    assert len(list(best_combinations(pieces, 24))) == 24
+
+
+def test_importance_adds_the_rise_of_the_class_the_model_turns_to() -> None:
+    """SPEC test 3, three classes by hand."""
+    clean = Scores((0.6, 0.3, 0.1))
+    assert importance(clean, Scores((0.5, 0.3, 0.2)), 0) == pytest.approx(0.1)
+    assert importance(clean, Scores((0.2, 0.3, 0.5)), 0) == pytest.approx((0.6 - 0.2) + (0.5 - 0.1))
+    assert importance(clean, Scores((0.3, 0.6, 0.1)), 0) == pytest.approx((0.6 - 0.3) + (0.6 - 0.3))
+
+
+@dataclass
+class ReadingLM(ListMaskedLM):
+    """Guesses by the word it reads; rows of pieces are the more perplexing the later their first letter."""
+
+    table: dict[str, tuple[tuple[Filling, ...], ...]] | None = None
+
+    def predict(self, text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[tuple[Filling, ...], ...]]:
+        assert self.table is not None
+        assert len(spans) == len(words_of(text))
+        return [self.table.get(text[start:end], ((),)) for start, end in spans]
+
+    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
+        return [float(sum(row)) for row in rows]
+
+
+class NoAntonyms:
+    def antonyms(self, word: str) -> frozenset[str]:
+        return frozenset({"terrible"}) if word == "great" else frozenset()
+
+
+@pytest.fixture(autouse=True)
+def wordnet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.attacks.bert_attack.load_wordnet", NoAntonyms)
+
+
+def run(
+    weights: dict[str, float], table: dict[str, tuple[tuple[Filling, ...], ...]], option: BertAttack, string: str
+) -> Result:
+    return attack(WeightVictim(weights), string, option, masked_lm=ReadingLM({}, table=table), encoder=BagEncoder())
+
+
+def test_the_first_guess_that_fools_the_model_is_taken_in_rank_order() -> None:
+    weights = {"great": 1.0, "fine": 0.5, "bad": -1.0, "awful": -9.0}
+    result = run(weights, {"great": (guesses("great", "fine", "bad", "awful"),)}, BertAttack(), "some great film")
+    assert result.words == ("some", "bad", "film")
+    # the original, three words hidden, three guesses that are not the word itself
+    assert result.queries == 1 + 3 + 3
+
+
+def test_pieces_stop_words_antonyms_and_unlikely_guesses_are_dropped() -> None:
+    weights = {"great": 1.0, "bad": -1.0, "terrible": -9.0, "the": -9.0, "ly": -9.0, "late": -9.0}
+    table = {"great": (guesses("terrible", "the", "##ly", "bad", "late", score=3.0),)}
+    assert run(weights, table, BertAttack(), "some great film").words == ("some", "bad", "film")
+    assert run(weights, table, BertAttack(min_score=1.0), "some great film").trial.status == "failed"
+    assert run(weights, table, BertAttack(drop_antonyms=False), "some great film").words == ("some", "terrible", "film")
+
+
+def test_words_of_several_pieces_are_put_together_and_ranked_by_perplexity() -> None:
+    first = (Filling("un", 5.0, True, 50), Filling("mis", 4.0, True, 1))
+    second = (Filling("kind", 5.0, False, 2), Filling("led", 4.0, False, 3))
+    weights = {"unkindly": 1.0, "unkind": -2.0, "misled": -1.0, "unled": 0.9, "miskind": 0.9}
+    result = run(weights, {"unkindly": (first, second)}, BertAttack(max_changed=1.0), "some unkindly film")
+    assert result.words == ("some", "misled", "film")  # perplexities 3, 4, 52, 53: miskind, misled, unkind, unled
+
+
+def test_a_candidate_that_does_not_help_is_taken_back() -> None:
+    weights = {"alpha": 1.0, "beta": 0.5, "worse": 2.0, "gloom": -2.0}
+    table = {"alpha": (guesses("worse"),), "beta": (guesses("gloom"),)}
+    result = run(weights, table, BertAttack(max_changed=1.0), "alpha beta")
+    assert result.words == ("alpha", "gloom")
