@@ -88,6 +88,7 @@ def test_an_unknown_command_is_answered_with_the_nearest(refused: Refused) -> No
 
 
 def test_nothing_named_to_attack(refused: Refused) -> None:
+    assert "--out" in refused("attack", "python:victim:predict", "data.csv", "--attack", "pwws", "--resume")
     assert "MODEL and DATA are missing" in refused("attack", "--attack", "pwws")
     assert "--attack NAME" in refused("attack", "python:victim:predict", "data.csv")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from stockade.core.errors import SearchStopped, StockadeError
+from stockade.core.errors import BudgetExhausted, SearchStopped, StockadeError
 from stockade.core.example import Example, Scores
 from stockade.core.protocols import Attack
 from stockade.core.records import Outcome, Status
@@ -47,8 +47,10 @@ async def attack_example(
     try:
         outcome = await attack.search(example, rng)
         return await _confirmed(example, outcome, clean, 1 if deterministic else DRAWS)
+    except BudgetExhausted as stopped:
+        return Trial("failed", str(stopped), clean)
     except SearchStopped as stopped:
-        return Trial(_status_of(stopped), str(stopped), clean)
+        return Trial("error", str(stopped), clean)
     except StockadeError:
         raise
     except Exception as error:  # a fault in one search must not cost the others
@@ -67,9 +69,3 @@ async def _confirmed(example: Example, outcome: Outcome, clean: Scores, draws: i
             "failed", "the text found did not fool the model when it was asked again", clean, hit_rate=hit_rate
         )
     return Trial("success", None, clean, outcome.text, fooled[0], hit_rate)
-
-
-def _status_of(stopped: SearchStopped) -> Status:
-    from stockade.core.errors import BudgetExhausted
-
-    return "failed" if isinstance(stopped, BudgetExhausted) else "error"

@@ -96,6 +96,8 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
     from stockade.report import write_report
 
     out = options["out"] or Path("runs") / f"attack-{datetime.now():%Y%m%d-%H%M%S}"
+    if options["resume"] and options["out"] is None:
+        raise OptionError("--resume needs the run's folder: name it with --out.")
     speed = {name: options[name] for name in ("concurrency", "batch_tokens")}
     try:
         with watch() as observer:

@@ -45,7 +45,7 @@ class Finished(Generic[Result]):
     rows: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Running(Generic[Result]):
     search: Search[Result]
     coroutine: Coroutine[Any, Any, Result]
