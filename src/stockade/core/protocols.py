@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stockade.core.example import Example
 from stockade.core.records import Outcome
-from stockade.core.text import TextInput
+from stockade.core.text import Text, TextInput
 
 Probabilities = NDArray[np.float64]
 
@@ -51,6 +51,27 @@ class EncodingClassifier(Classifier, Protocol):
     def encode(self, inputs: Sequence[TextInput]) -> Sequence[Encoded]: ...
 
     def predict_encoded(self, batch: Sequence[Any]) -> Probabilities: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordVocabulary:
+    """The whole words of a model's vocabulary with their input vectors."""
+
+    words: tuple[str, ...]
+    vectors: NDArray[np.float32]
+
+
+@runtime_checkable
+class WhiteBoxClassifier(Classifier, Protocol):
+    """A classifier that shows its gradients: what the loss of a class does when a word's input vector moves."""
+
+    def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
+        """For each text a row per word: the gradient of the loss of `label`, summed over the word's pieces; zeros for
+        words the model does not read.
+        """
+        ...
+
+    def word_vocabulary(self) -> WordVocabulary: ...
 
 
 @runtime_checkable

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.example import Scores
-from stockade.core.protocols import Filling
+from stockade.core.protocols import Filling, WordVocabulary
 from stockade.core.text import Text
 
 Answer = TypeVar("Answer")
@@ -52,6 +52,19 @@ class Confirm(Request[list[Scores]]):
 
     text: Text
     draws: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient(Request[list[NDArray[np.float32]]]):
+    """For each text the gradient of the loss of `label` with respect to each word's input vector (white box)."""
+
+    texts: Sequence[Text]
+    label: int
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary(Request[WordVocabulary]):
+    """The words the victim knows and their input vectors (white box)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from typing import Any, Generic, TypeVar
 
 from stockade.core.errors import SearchStopped, StockadeError
 from stockade.engine.budget import Meter
+from stockade.engine.gradients import GradientService
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Confirm, Embed, Fill, Perplexity, Predict, Request, Score
+from stockade.engine.requests import Confirm, Embed, Fill, Gradient, Perplexity, Predict, Request, Score, Vocabulary
 from stockade.engine.scoring import ScoringService
 
 Result = TypeVar("Result")
@@ -70,9 +71,12 @@ class Scheduler:
         embedding: EmbeddingService | None = None,
     ) -> Scheduler:
         """A scheduler that scores with one classifier and, where given, asks language models."""
+        gradients = GradientService(scoring.classifier)
         services: dict[type[Request[Any]], Service] = {
             Score: scoring.answer_scores,
             Confirm: scoring.answer_confirmations,
+            Gradient: gradients.answer,
+            Vocabulary: gradients.answer_vocabulary,
         }
         if filling is not None:
             services |= {

@@ -32,7 +32,7 @@ class ScoringService:
         budget: TokenBudget | None = None,
         cache: BoundedCache[Verdict] | None = None,
     ) -> None:
-        self._classifier = classifier
+        self.classifier = classifier
         self._encoder = classifier if isinstance(classifier, EncodingClassifier) else None
         self._budget = budget or TokenBudget()
         self._cache = cache or BoundedCache()
@@ -45,7 +45,7 @@ class ScoringService:
         """Each request's scores in order, or the first failure among its texts."""
         inputs = [[text.input for text in request.texts] for request in requests]
         flat = [item for group in inputs for item in group]
-        if self._classifier.deterministic:
+        if self.classifier.deterministic:
             table = self._score_unique(dict.fromkeys(flat))
             return [_collect([table[item] for item in group]) for group in inputs]
         verdicts = iter(self._compute(flat))
@@ -76,14 +76,14 @@ class ScoringService:
             return []
         if self._encoder is None:
             lengths = [1 + _characters(item) // _CHARACTERS_PER_TOKEN for item in inputs]
-            return self._run(inputs, lengths, self._classifier.predict_proba)
+            return self._run(inputs, lengths, self.classifier.predict_proba)
         return self._compute_encoded(inputs, self._encoder)
 
     def _compute_encoded(self, inputs: Sequence[TextInput], encoder: EncodingClassifier) -> list[Verdict]:
         started = time.perf_counter()
         encoded = _contained(encoder.encode, inputs)
         self.model_seconds += time.perf_counter() - started
-        if not self._classifier.deterministic:
+        if not self.classifier.deterministic:
             return self._run_valid(encoded, encoder)
         first: dict[Hashable, int] = {}
         for index, item in enumerate(encoded):
@@ -121,13 +121,13 @@ class ScoringService:
 
     def _workforce(self) -> ThreadPoolExecutor:
         if self._pool is None:
-            assert isinstance(self._classifier, ParallelClassifier)
-            self._pool = ThreadPoolExecutor(self._workers, initializer=self._classifier.start_worker)
+            assert isinstance(self.classifier, ParallelClassifier)
+            self._pool = ThreadPoolExecutor(self._workers, initializer=self.classifier.start_worker)
         return self._pool
 
     def _predict(self, batch: list[Any], predict: Callable[[Sequence[Any]], Probabilities]) -> list[Verdict]:
         try:
-            return _verdicts(predict(batch), len(batch), len(self._classifier.labels))
+            return _verdicts(predict(batch), len(batch), len(self.classifier.labels))
         except Exception as error:
             if _is_out_of_memory(error):
                 self._budget.halve()

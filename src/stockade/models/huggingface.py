@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError, OptionError
-from stockade.core.protocols import Probabilities
-from stockade.core.text import TextInput
+from stockade.core.protocols import Probabilities, WordVocabulary
+from stockade.core.text import Text, TextInput
 from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches
 
 _BATCH_TOKENS = 4096
@@ -70,6 +71,7 @@ class HuggingFaceClassifier:
         self._threads = 1 if small else None
         self._one_by_one = tokenizer.pad_token_id is None
         self._fingerprint: str | None = None
+        self._vocabulary: WordVocabulary | None = None
 
     @classmethod
     def from_pretrained(
@@ -120,6 +122,20 @@ class HuggingFaceClassifier:
         """Class probabilities of each text, computed in batches of like lengths."""
         rows = in_length_batches(self.encode(inputs), self.predict_encoded, _BATCH_TOKENS, _BATCH_ROWS)
         return np.array(rows, dtype=np.float64).reshape(len(inputs), len(self.labels))
+
+    def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
+        """What the loss of a class does when a word's input vector moves; a row per word."""
+        from stockade.models.gradients import word_gradients
+
+        return word_gradients(self.model, self.tokenizer, self._encoder.maximum, texts, label)
+
+    def word_vocabulary(self) -> WordVocabulary:
+        """The whole words of the vocabulary with their input vectors; read once."""
+        from stockade.models.gradients import word_vocabulary
+
+        if self._vocabulary is None:
+            self._vocabulary = word_vocabulary(self.model, self.tokenizer)
+        return self._vocabulary
 
     def fingerprint(self) -> str:
         """A hash of the config, every tensor and the tokenizer; computed once, so change a model before wrapping it."""

@@ -56,7 +56,7 @@ class MaskedLM:
         self.name = name
         self._tokenizer, self._hidden, self._head = tokenizer, hidden, head
         self._maximum = maximum
-        self._words = _vocabulary(tokenizer)
+        self._words = whole_words(tokenizer)
 
     @classmethod
     def default(cls, device: str | None = None) -> MaskedLM:
@@ -199,7 +199,7 @@ def _logits(model: Any) -> Callable[[Tensor, Tensor], Tensor]:
     return compute
 
 
-def _vocabulary(tokenizer: Any) -> list[tuple[str, bool]]:
+def whole_words(tokenizer: Any) -> list[tuple[str, bool]]:
     """Every vocabulary entry as text, and whether it is a whole word.
 
     WordPiece marks the pieces (##); byte-level and unigram vocabularies mark the whole words, with a sign for the
