@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from stockade.attacks.greedy import changes_allowed, descending
+from stockade.attacks.greedy import changeable, changes_allowed, descending
 from stockade.attacks.registry import register
 from stockade.attacks.similarity import Reference, Scale, Similarity
 from stockade.attacks.steps import take_step
@@ -37,7 +37,7 @@ from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Fill, Score
-from stockade.lexicon import compatible, is_stop_word, load_tagger
+from stockade.lexicon import compatible, load_tagger
 
 Mode = Literal["R", "I", "R/I", "R+I"]
 Operation = Literal["replace", "insert_before", "insert_after"]
@@ -75,7 +75,7 @@ class BAE:
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = [i for i in text.indices if not (self.skip_stop_words and is_stop_word(text.words[i]))]
+        words = changeable(text, self.skip_stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
         clean, *without = await Score([text, *(text.delete(i) for i in words)])

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from stockade.attacks.greedy import changes_allowed, descending, greedy
+from stockade.attacks.greedy import changeable, changes_allowed, descending, greedy
 from stockade.attacks.misspellings import TRANSFORMS, Transform, levenshtein, misspell
 from stockade.attacks.registry import register
 from stockade.core.errors import OptionError
@@ -34,7 +34,6 @@ from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
 from stockade.engine.requests import Score
-from stockade.lexicon import is_stop_word
 
 Scoring = Literal["combined", "temporal", "tail", "replace-1"]
 
@@ -67,9 +66,7 @@ class DeepWordBug:
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = [i for i in text.indices if len(text.words[i]) > 1]
-        if self.skip_stop_words:
-            words = [i for i in words if not is_stop_word(text.words[i])]
+        words = [i for i in changeable(text, self.skip_stop_words) if len(text.words[i]) > 1]
         if not words:
             return Outcome.failed("no word is long enough to be misspelled")
         clean = (await Score([text]))[0]

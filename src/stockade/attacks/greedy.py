@@ -10,6 +10,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
 from stockade.engine.requests import Score
+from stockade.lexicon import is_stop_word
 
 Candidates = Callable[[Text, int], Sequence[Text]]
 
@@ -17,6 +18,11 @@ Candidates = Callable[[Text, int], Sequence[Text]]
 def changes_allowed(example: Example, max_changed: float | None) -> int:
     """How many words may differ from the original: a share of its words, rounded down."""
     return len(example.text) if max_changed is None else int(max_changed * len(example.text))
+
+
+def changeable(text: Text, skip_stop_words: bool) -> list[int]:
+    """The words a search may change, by index: all of them, or all but NLTK's stop words."""
+    return [i for i in text.indices if not (skip_stop_words and is_stop_word(text.words[i]))]
 
 
 def descending(indices: Sequence[int], values: Sequence[float]) -> list[int]:

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from stockade.attacks.greedy import changes_allowed, descending, greedy
+from stockade.attacks.greedy import changeable, changes_allowed, descending, greedy
 from stockade.attacks.registry import register
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
-from stockade.lexicon import is_stop_word, load_tagger, load_wordnet, wordnet_pos
+from stockade.lexicon import load_tagger, load_wordnet, wordnet_pos
 
 _TEXTATTACK = {"same_pos": "any", "skip_stop_words": True, "choose_again": True, "weight": "score"}
 
@@ -50,7 +50,7 @@ class PWWS:
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = [i for i in text.indices if not (self.skip_stop_words and is_stop_word(text.words[i]))]
+        words = changeable(text, self.skip_stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
         clean = (await Score([text]))[0]
