@@ -1,9 +1,12 @@
 """Language resources that attacks ask: synonyms, part of speech, stop words, look-alike characters."""
 
+from stockade.lexicon.counterfit import CounterFitting, counterfit
 from stockade.lexicon.homoglyphs import homoglyphs
+from stockade.lexicon.neighbours import Neighbour, Neighbours, load_neighbours, read_neighbours
 from stockade.lexicon.pos import Tagger, load_tagger
 from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, is_stop_word
 from stockade.lexicon.tags import PENN_TO_UNIVERSAL, UNIVERSAL_TAGS, compatible, universal_tag, wordnet_pos
+from stockade.lexicon.vectors import WordVectors, read_vectors
 from stockade.lexicon.wordnet import WordNet, load_wordnet
 
 __all__ = [
@@ -11,13 +14,21 @@ __all__ = [
     "NLTK_STOP_WORDS",
     "PENN_TO_UNIVERSAL",
     "UNIVERSAL_TAGS",
+    "CounterFitting",
+    "Neighbour",
+    "Neighbours",
     "Tagger",
     "WordNet",
+    "WordVectors",
     "compatible",
+    "counterfit",
     "homoglyphs",
     "is_stop_word",
+    "load_neighbours",
     "load_tagger",
     "load_wordnet",
+    "read_neighbours",
+    "read_vectors",
     "universal_tag",
     "wordnet_pos",
 ]

@@ -1,0 +1,101 @@
+"""`stockade lexicon`: make a table of word neighbours, or look at one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from stockade.lexicon.neighbours import Observer
+
+EXAMPLES = ("great", "bad", "movie", "quickly")
+_FILE = click.Path(path_type=Path)
+
+
+@click.group("lexicon")
+def command() -> None:
+    """Word neighbours: build a table from word vectors, or see what is in one."""
+
+
+@command.command("build")
+@click.argument("out", type=_FILE)
+@click.option("--vectors", type=_FILE, help="GloVe or word2vec text, .bin or .npy.  [default: GloVe 6B, 50 dimensions]")
+@click.option("--synonyms", type=_FILE, multiple=True, help="Two words a line; repeatable.  [default: WordNet]")
+@click.option("--antonyms", type=_FILE, multiple=True, help="Two words a line; repeatable.  [default: WordNet]")
+@click.option("--words", default=40_000, show_default=True, help="How many words, most frequent first.")
+@click.option("--epochs", default=20, show_default=True, help="Steps of counter-fitting.")
+@click.option(
+    "--whiten/--plain", default=True, show_default=True, help="Rescale by what synonyms share, or as published."
+)
+def build(
+    out: Path,
+    vectors: Path | None,
+    synonyms: tuple[Path, ...],
+    antonyms: tuple[Path, ...],
+    words: int,
+    epochs: int,
+    whiten: bool,
+) -> None:
+    """Counter-fit word vectors with synonyms and antonyms and write the table OUT (.npz)."""
+    from stockade.core.errors import OptionError
+    from stockade.lexicon.counterfit import CounterFitting
+    from stockade.lexicon.neighbours import Recipe, write_neighbours
+
+    if out.suffix != ".npz":
+        raise OptionError(f'The table must be an .npz file, not "{out.name}"; give {out.with_suffix(".npz").name}.')
+    if not out.resolve().parent.is_dir():
+        raise OptionError(f"There is no folder {out.resolve().parent} to write {out.name} to; make it first.")
+    recipe = Recipe(vectors, synonyms, antonyms, words, whiten, CounterFitting(epochs=epochs))
+    with _watch() as observe:
+        fitted, about = recipe.build(observe)
+    write_neighbours(fitted, out, about)
+    click.echo(f"{len(fitted)} words written to {out}", err=True)
+
+
+@command.command("info")
+@click.argument("file", type=_FILE, required=False)
+@click.option("--word", "words", multiple=True, help=f"Show this word; repeatable.  [default: {', '.join(EXAMPLES)}]")
+@click.option("--count", default=8, show_default=True, help="Neighbours to show of each word.")
+def info(file: Path | None, words: tuple[str, ...], count: int) -> None:
+    """Say what the table FILE holds (the built-in one by default) and show neighbours of a few words."""
+    import hashlib
+
+    from stockade.lexicon.neighbours import ARTIFACT, MADE_BY, load_neighbours, read_neighbours
+    from stockade.lexicon.resources import read_artifact
+
+    table = load_neighbours() if file is None else read_neighbours(file)
+    content = read_artifact(ARTIFACT, MADE_BY) if file is None else file.read_bytes()
+    click.echo(
+        f"table         {file or 'built in'}, {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()}"
+    )
+    click.echo(f"words         {len(table):,}")
+    for key, value in sorted(table.about.items()):
+        shown = ", ".join(value) if isinstance(value, list) else value
+        click.echo(f"{key.replace('_', ' '):<13} {shown}")
+    for word in words or EXAMPLES:
+        near = "  ".join(f"{name} {cosine:.2f}" for name, cosine in table.neighbours(word, count=count))
+        click.echo(f"\n{word}\n    {near or 'not in the table'}")
+
+
+@contextmanager
+def _watch() -> Iterator[Observer | None]:
+    """One line with a bar that names the stage, if standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description:<22}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task("starting", total=None)
+
+        def show(stage: str, done: int, total: int) -> None:
+            bars.update(task, description=stage, completed=done, total=total if done else None)
+
+        yield show

@@ -1,0 +1,216 @@
+"""Words of similar meaning, nearest first, with their cosine (SPEC 0.5).
+
+The table is not a list of neighbours but the counter-fitted vectors themselves, in small integers: that is smaller than
+fifty neighbours for each word, answers for any two words, and any count. Sums of products of such integers are exact in
+single precision, whatever the order a machine adds them in, so every machine finds the same neighbours in the same
+order. A lookup is one product of a matrix with a vector, kept for the words asked last.
+
+The file is an .npz with `words` (UTF-8, one a line), `matrix` (int8) and `about` (JSON: what it was made from).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stockade.core.errors import DataError, OptionError
+from stockade.lexicon.counterfit import (
+    CounterFitting,
+    counterfit,
+    read_pairs,
+    whitened,
+    wordnet_antonyms,
+    wordnet_synonyms,
+)
+from stockade.lexicon.resources import read_artifact
+from stockade.lexicon.vectors import GLOVE_PACKAGE, Matrix, WordVectors, read_glove, read_vectors
+from stockade.lexicon.wordnet import load_wordnet
+
+ARTIFACT, MADE_BY = "neighbours.npz", "tools/build_neighbours.py"
+WORDS = 40_000
+_ALWAYS = 10_000  # the most frequent words are kept whether WordNet knows them or not
+_WORD = re.compile(r"[^\W\d_]{2,}(?:['-][^\W\d_]+)*")
+_LEVELS = 63  # vectors are rounded to -63 … 63: an eighth smaller than full bytes, cosines within 0.015
+
+Observer = Callable[[str, int, int], None]  # what is being done, steps done, steps in all
+
+
+class Neighbour(NamedTuple):
+    """A word near the one that was asked about. The squared distance of vectors of length one is 2 - 2 cosine."""
+
+    word: str
+    cosine: float
+
+
+class Neighbours:
+    """Lookups in a table. Case of the asked word is ignored; a word the table has not got has no neighbours."""
+
+    def __init__(
+        self, words: tuple[str, ...], matrix: NDArray[np.int8], about: Mapping[str, Any] | None = None
+    ) -> None:
+        """`matrix` has a row per word; only its direction counts, and no row is all zeros."""
+        self.words, self.about = words, dict(about or {})
+        self._index = {word: row for row, word in enumerate(words)}
+        self.matrix = matrix.astype(np.float32)
+        self._lengths = np.sqrt(np.square(self.matrix).sum(axis=1).astype(np.float64))
+        self._nearest = lru_cache(maxsize=1 << 13)(self._find_nearest)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and word.lower() in self._index
+
+    def neighbours(
+        self,
+        word: str,
+        *,
+        count: int = 50,
+        min_cosine: float | None = None,
+        max_squared_distance: float | None = None,
+    ) -> tuple[Neighbour, ...]:
+        """The nearest words, nearest first, without the word itself; equally near ones by their order in the table.
+
+        `min_cosine` is a closed bound, as in TextFooler; `max_squared_distance` an open one, as in the genetic attack.
+        """
+        if count < 0:
+            raise OptionError(f"The number of neighbours cannot be {count}; give 0 or more.")
+        lowest = -1.0 if min_cosine is None else min_cosine
+        farthest = np.inf if max_squared_distance is None else max_squared_distance
+        row = self._index.get(word.lower())
+        found = self._nearest(row, max(count, 50)) if row is not None else ()
+        return tuple(near for near in found[:count] if near.cosine >= lowest and 2 - 2 * near.cosine < farthest)
+
+    def cosine(self, a: str, b: str) -> float | None:
+        """The cosine of two words, `None` when the table lacks one of them."""
+        first, second = self._index.get(a.lower()), self._index.get(b.lower())
+        return None if first is None or second is None else float(self._cosines(first, slice(second, second + 1))[0])
+
+    def _cosines(self, row: int, others: slice) -> NDArray[np.float64]:
+        products = (self.matrix[others] @ self.matrix[row]).astype(np.float64)
+        cosines: NDArray[np.float64] = np.minimum(products / (self._lengths[row] * self._lengths[others]), 1.0)
+        return cosines
+
+    def _find_nearest(self, row: int, count: int) -> tuple[Neighbour, ...]:
+        cosines = self._cosines(row, slice(None))
+        cosines[row] = -2.0
+        count = min(count, len(cosines) - 1)
+        if count == 0:
+            return ()
+        least = np.partition(cosines, -count)[-count]
+        rows = np.flatnonzero(cosines >= least)
+        rows = rows[np.argsort(-cosines[rows], kind="stable")][:count]
+        return tuple(Neighbour(self.words[i], float(cosines[i])) for i in rows)
+
+
+@lru_cache(maxsize=1)
+def load_neighbours() -> Neighbours:
+    """The table that comes with the package, read at the first call."""
+    return _decode(read_artifact(ARTIFACT, MADE_BY), ARTIFACT)
+
+
+def read_neighbours(path: str | Path) -> Neighbours:
+    """A table that `stockade lexicon build` wrote, or vectors counter-fitted by others, in any format of `vectors`."""
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"There is no neighbour table {path}; make one with stockade lexicon build {path}.")
+    if path.suffix == ".npz":
+        return _decode(path.read_bytes(), str(path))
+    vectors = read_vectors(path)
+    return Neighbours(vectors.words, _rounded(vectors.matrix, 127), {"vectors": path.name})
+
+
+def write_neighbours(table: WordVectors, path: str | Path, about: Mapping[str, Any]) -> None:
+    """Write a table of these vectors; the same vectors and sources give the same bytes."""
+    arrays = {
+        "words": np.frombuffer("\n".join(table.words).encode(), dtype=np.uint8),
+        "matrix": _rounded(table.matrix, _LEVELS),
+        "about": np.frombuffer(json.dumps(about, sort_keys=True).encode(), dtype=np.uint8),
+    }
+    with Path(path).open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a table is made from. Nothing given: GloVe 6B (50 dimensions) and WordNet.
+
+    With both kinds of constraints from files WordNet is not asked at all, so the words may be of any language.
+    """
+
+    vectors: Path | None = None
+    synonyms: tuple[Path, ...] = ()
+    antonyms: tuple[Path, ...] = ()
+    words: int = WORDS
+    whiten: bool = True
+    options: CounterFitting = field(default_factory=CounterFitting)
+
+    def build(self, observe: Observer | None = None) -> tuple[WordVectors, dict[str, Any]]:
+        """The counter-fitted vectors, and what to write about them."""
+        if self.words < 1:
+            raise OptionError(f"A table cannot have {self.words} words; give --words 1 or more.")
+        tell = observe or (lambda stage, done, total: None)
+        given = [pair for path in self.synonyms for pair in read_pairs(path)]
+        opposed = [pair for path in self.antonyms for pair in read_pairs(path)]
+        tell("reading vectors", 0, 1)
+        keep = self._wanted({word for pair in given + opposed for word in pair})
+        read = read_glove if self.vectors is None else partial(read_vectors, self.vectors)
+        raw = read(keep=keep, limit=self.words)
+        tell("reading constraints", 0, 1)
+        synonyms = given or wordnet_synonyms(load_wordnet(), raw.words)
+        antonyms = opposed or wordnet_antonyms(load_wordnet(), raw.words)
+        tell("finding neighbourhoods", 0, 1)
+        start = whitened(raw, synonyms) if self.whiten else raw
+        fitted = counterfit(start, synonyms, antonyms, self.options, observe=partial(tell, "counter-fitting"))
+        about = {
+            "vectors": self.vectors.name if self.vectors else f"{GLOVE_PACKAGE} (GloVe 6B, 50 dimensions)",
+            "synonyms": [path.name for path in self.synonyms] or ["WordNet 3.0"],
+            "antonyms": [path.name for path in self.antonyms] or ["WordNet 3.0"],
+            "synonym_pairs": sum(a in raw.index and b in raw.index for a, b in synonyms),
+            "antonym_pairs": sum(a in raw.index and b in raw.index for a, b in antonyms),
+            "whitened": start is not raw,
+            "epochs": self.options.epochs,
+        }
+        return fitted, about
+
+    def _wanted(self, named: set[str]) -> Callable[[str], bool]:
+        """Lower-case words: the most frequent ones, then those that WordNet or a constraint knows."""
+        wordnet = None if self.synonyms and self.antonyms else load_wordnet()
+        kept = 0
+
+        def wanted(word: str) -> bool:
+            nonlocal kept
+            good = word == word.lower() and _WORD.fullmatch(word) is not None
+            good = good and (wordnet is None or kept < _ALWAYS or word in named or wordnet.has(word))
+            kept += good
+            return good
+
+        return wanted
+
+
+def _rounded(matrix: Matrix, levels: int) -> NDArray[np.int8]:
+    largest = np.abs(matrix).max(axis=1, keepdims=True)
+    rounded: NDArray[np.int8] = np.rint(matrix * (levels / largest)).astype(np.int8)
+    return rounded
+
+
+def _decode(content: bytes, name: str) -> Neighbours:
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            words = tuple(arrays["words"].tobytes().decode().split("\n"))
+            matrix, about = arrays["matrix"], json.loads(arrays["about"].tobytes())
+    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile):
+        raise DataError(f"{name} is no neighbour table; make one with stockade lexicon build OUT.npz.") from None
+    if matrix.ndim != 2 or matrix.dtype != np.int8 or len(matrix) != len(words) or not matrix.any(axis=1).all():
+        raise DataError(f"{name} is damaged: {len(words)} words, but vectors of shape {matrix.shape} ({matrix.dtype}).")
+    return Neighbours(words, matrix, about)

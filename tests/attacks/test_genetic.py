@@ -1,0 +1,101 @@
+"""The genetic attack: selection favours the strong, the best is never lost, changes stay within their share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.attacks.genetic import Genetic, Member, crossover, parent_chances
+from stockade.core.example import Example, Scores
+from stockade.core.text import Text
+from stockade.engine.requests import Score
+from stockade.engine.scheduler import Scheduler, Search
+from stockade.engine.scoring import ScoringService
+from tests.attacks.driving import attack
+from tests.toys import RandomVictim, WeightVictim
+
+
+@dataclass(frozen=True)
+class Near:
+    word: str
+
+
+class FakeNeighbours:
+    def neighbours(self, word: str, *, count: int = 50, max_squared_distance: float | None = None) -> tuple[Near, ...]:
+        return tuple(Near(f"{word}{letter}") for letter in "xyz") if word.startswith("w") else ()
+
+
+@pytest.fixture(autouse=True)
+def language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.attacks.genetic.load_neighbours", FakeNeighbours)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
+def test_parents_are_better_than_the_population_on_average(scores: list[float]) -> None:
+    """SPEC test 7: the mean score of drawn parents is above the population's."""
+    chances = parent_chances(scores, 0.3)
+    assert sum(chances) == pytest.approx(1)
+    drawn = sum(chance * score for chance, score in zip(chances, scores, strict=True))
+    assert drawn >= sum(scores) / len(scores) - 1e-9
+
+
+@given(st.integers(0, 1000), st.integers(1, 4))
+def test_a_child_takes_each_word_from_a_parent_and_no_more_changes_than_allowed(seed: int, allowed: int) -> None:
+    text = Text.parse("wa wb wc wd we wf")
+    one = Member(text.replace_all({0: "wax", 1: "wbx", 2: "wcx"}), Scores((0.5, 0.5)))
+    other = Member(text.replace_all({2: "wcy", 3: "wdy", 4: "wey"}), Scores((0.5, 0.5)))
+    child = crossover(one, other, allowed, Random(seed))
+    assert len(child.edits) <= allowed
+    for word, original, a, b in zip(child.words, text.words, one.text.words, other.text.words, strict=True):
+        assert word in (original, a, b)
+
+
+def weights() -> dict[str, float]:
+    """Seven words worth 1 each; the "z" neighbour of the first two is strongly negative, all others change nothing."""
+    words = {f"w{letter}": 1.0 for letter in "abcdefg"}
+    neutral = {f"{word}{end}": 1.0 for word in words for end in "xyz"}
+    return {**words, **neutral, "waz": -4.0, "wbz": -4.0}
+
+
+def test_it_finds_the_two_words_that_matter() -> None:
+    small = Genetic(population=12, generations=12, max_changed=0.3)
+    result = attack(WeightVictim(weights()), "wa wb wc wd we wf wg", small)
+    assert result.trial.status == "success"
+    assert {"waz", "wbz"} <= set(result.words)
+    assert len(result.trial.text.edits) <= 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_with_elitism_the_best_score_never_falls(seed: int) -> None:
+    """SPEC test 7: a search of g + 1 generations begins like one of g, so its best member is at least as good."""
+    victim = RandomVictim(seed, classes=2)
+    text = Text.parse("wa wb wc wd we wf wg wh wi wj")
+    label = int(victim.predict_proba([str(text)]).argmax())
+    example = Example("0", text, label)
+    gains = []
+    for generations in range(6):
+
+        async def search(count: int = generations) -> float:
+            outcome = await Genetic(population=4, generations=count, max_changed=0.5).search(example, Random(seed))
+            assert outcome.text is not None
+            return example.gain((await Score([outcome.text]))[0])
+
+        (finished,) = Scheduler.for_classifier(ScoringService(victim)).run([Search(search)])
+        assert isinstance(finished.result, float)
+        gains.append(finished.result)
+    assert gains == sorted(gains)
+
+
+def test_a_text_without_neighbours_fails_with_its_reason() -> None:
+    result = attack(WeightVictim({"x": 1.0}), "x y", Genetic())
+    assert (result.trial.status, result.trial.reason) == ("failed", "no word has a near neighbour")
+
+
+def test_the_same_seed_breeds_the_same_text() -> None:
+    small = Genetic(population=8, generations=6, max_changed=0.3)
+    found = {attack(WeightVictim(weights()), "wa wb wc wd we wf wg", small, seed=4).trial.text for _ in range(3)}
+    assert len(found) == 1
