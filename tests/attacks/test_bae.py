@@ -22,7 +22,7 @@ class OneTagTagger:
 
 @pytest.fixture(autouse=True)
 def tagger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stockade.attacks.bae.load_tagger", OneTagTagger)
+    monkeypatch.setattr("stockade.attacks.constraints.load_tagger", OneTagTagger)
 
 
 def run(

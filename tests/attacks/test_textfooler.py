@@ -40,7 +40,7 @@ class NounTagger:
 @pytest.fixture(autouse=True)
 def language(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stockade.attacks.textfooler.load_neighbours", FakeNeighbours)
-    monkeypatch.setattr("stockade.attacks.textfooler.load_tagger", NounTagger)
+    monkeypatch.setattr("stockade.attacks.constraints.load_tagger", NounTagger)
 
 
 def run(

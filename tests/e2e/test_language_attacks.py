@@ -9,7 +9,10 @@ import pytest
 import stockade as st
 from stockade.core.errors import ModelError
 
-ATTACKS = ("bae-r:score_first=true", "bae-i:score_first=true", "bert-attack", "hotflip")
+ATTACKS = (
+    *("bae-r:score_first=true", "bae-i:score_first=true", "bert-attack", "textfooler", "hotflip"),
+    "genetic:population=20,generations=10",
+)
 
 
 def test_every_one_runs_without_errors_and_does_not_depend_on_concurrency(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
+from stockade.attacks.constraints import of_same_pos
 from stockade.attacks.greedy import changeable, changes_allowed, descending
 from stockade.attacks.registry import register
 from stockade.attacks.similarity import Reference, Scale, Similarity
@@ -37,7 +38,6 @@ from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Fill, Score
-from stockade.lexicon import compatible, load_tagger
 
 Mode = Literal["R", "I", "R/I", "R+I"]
 Operation = Literal["replace", "insert_before", "insert_after"]
@@ -110,19 +110,12 @@ class BAE:
             words = [f.word for f in found if f.whole and f.word.isalpha() and is_single_word(f.word)]
             words = [word for word in dict.fromkeys(words) if word.lower() != own.lower()]
             if operation == "replace":
-                words = self._of_same_pos(text, index, words)
+                if self.same_pos:
+                    words = of_same_pos(text, index, words, noun_verb_exchange=self.noun_verb_exchange)
                 candidates += [text.replace(index, match_case(word, own)) for word in words]
             else:
                 candidates += [masked.replace(place, word) for word in words]
         return candidates
-
-    def _of_same_pos(self, text: Text, index: int, words: list[str]) -> list[str]:
-        if not self.same_pos or not words:
-            return words
-        tagger = load_tagger()
-        own = tagger.tag_word(text.words, index)
-        tags = tagger.tag_candidates(text.words, index, words)
-        return [word for word, tag in zip(words, tags, strict=True) if compatible(own, tag, self.noun_verb_exchange)]
 
 
 def _hide(text: Text, index: int, operation: Operation) -> tuple[Text, int]:

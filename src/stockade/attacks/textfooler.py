@@ -22,11 +22,11 @@ the sentence encoder is not the Universal Sentence Encoder, so thresholds are no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from stockade.attacks.constraints import of_same_pos
 from stockade.attacks.greedy import changes_allowed, descending
 from stockade.attacks.importance import importance
 from stockade.attacks.registry import register
@@ -36,7 +36,7 @@ from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
-from stockade.lexicon import compatible, is_stop_word, load_neighbours, load_tagger
+from stockade.lexicon import is_stop_word, load_neighbours
 
 Accept = Literal["improves", "beats-original"]
 _AUTHORS = {
@@ -109,12 +109,6 @@ class TextFooler:
         own = text.words[index]
         found = load_neighbours().neighbours(own, count=self.candidates, min_cosine=self.min_cosine)
         words = [neighbour.word for neighbour in found if is_single_word(neighbour.word)]
-        return [text.replace(index, match_case(word, own)) for word in self._of_same_pos(text, index, words)]
-
-    def _of_same_pos(self, text: Text, index: int, words: Sequence[str]) -> Sequence[str]:
-        if not self.same_pos or not words:
-            return words
-        tagger = load_tagger()
-        own = tagger.tag_word(text.words, index)
-        tags = tagger.tag_candidates(text.words, index, words)
-        return [word for word, tag in zip(words, tags, strict=True) if compatible(own, tag, self.noun_verb_exchange)]
+        if self.same_pos:
+            words = of_same_pos(text, index, words, noun_verb_exchange=self.noun_verb_exchange)
+        return [text.replace(index, match_case(word, own)) for word in words]
