@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 
 from stockade.core.errors import ModelError
 from stockade.core.protocols import Probabilities
@@ -54,8 +53,13 @@ def read_answer(
     broken: NDArray[np.bool_] = np.logical_not(np.isfinite(values).all(axis=1))
     values = np.where(broken[:, None], np.nan, values)
     if outputs == "logits":
-        return np.exp(log_softmax(values, axis=1)), names
+        return _softmax(values), names
     return _checked(values, broken), names
+
+
+def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    powers: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def _numbers(answer: Any) -> NDArray[np.float64]:
