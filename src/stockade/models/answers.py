@@ -58,8 +58,9 @@ def read_answer(
 
 
 def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    powers: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _numbers(answer: Any) -> NDArray[np.float64]:
