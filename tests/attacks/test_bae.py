@@ -1,4 +1,4 @@
-"""BAE's four modes on a victim, a masked LM and an encoder whose answers a person can compute (SPEC test 4)."""
+"""BAE's four modes on a victim, a masked LM and an encoder whose answers a person can compute."""
 
 from __future__ import annotations
 

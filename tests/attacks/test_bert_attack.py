@@ -38,7 +38,7 @@ def test_twelve_pieces_of_48_guesses_do_not_blow_up() -> None:
 
 
 def test_importance_adds_the_rise_of_the_class_the_model_turns_to() -> None:
-    """SPEC test 3, three classes by hand."""
+    """Three classes, computed by hand."""
     clean = Scores((0.6, 0.3, 0.1))
     assert importance(clean, Scores((0.5, 0.3, 0.2)), 0) == pytest.approx(0.1)
     assert importance(clean, Scores((0.2, 0.3, 0.5)), 0) == pytest.approx((0.6 - 0.2) + (0.5 - 0.1))

@@ -23,7 +23,6 @@ from tests.toys import RandomVictim, WeightVictim
 
 @given(st.integers(0, 1000), st.lists(st.sampled_from("abcde"), min_size=1, max_size=8), st.integers(2, 5))
 def test_temporal_and_tail_scores_add_up_to_the_score_less_chance(seed: int, words: list[str], classes: int) -> None:
-    """SPEC test 5."""
     victim = RandomVictim(seed, classes)
     example = Example("0", Text.parse(" ".join(words)), label=seed % classes)
 

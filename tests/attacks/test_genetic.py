@@ -36,7 +36,7 @@ def language(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=40))
 def test_parents_are_better_than_the_population_on_average(scores: list[float]) -> None:
-    """SPEC test 7: the mean score of drawn parents is above the population's."""
+    """The mean score of drawn parents is above the population's."""
     chances = parent_chances(scores, 0.3)
     assert sum(chances) == pytest.approx(1)
     drawn = sum(chance * score for chance, score in zip(chances, scores, strict=True))
@@ -71,7 +71,7 @@ def test_it_finds_the_two_words_that_matter() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_with_elitism_the_best_score_never_falls(seed: int) -> None:
-    """SPEC test 7: a search of g + 1 generations begins like one of g, so its best member is at least as good."""
+    """A search of g + 1 generations begins like one of g, so its best member is at least as good."""
     victim = RandomVictim(seed, classes=2)
     text = Text.parse("wa wb wc wd we wf wg wh wi wj")
     label = int(victim.predict_proba([str(text)]).argmax())

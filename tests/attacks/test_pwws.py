@@ -64,7 +64,7 @@ def test_the_substitute_is_the_one_with_the_largest_drop_on_the_original() -> No
 
 
 def test_the_paper_weights_by_the_drop_and_textattack_by_the_score() -> None:
-    """H is invariant to a constant added to S, because of the soft-max, but not to one added to dP (SPEC test 6)."""
+    """H is invariant to a constant added to S, because of the soft-max, but not to one added to dP."""
     saliency = [0.3, 0.1, 0.25]
     assert softmax(saliency) == pytest.approx(softmax([s + 5.0 for s in saliency]))
     drops = [0.02, 0.03, 0.021]

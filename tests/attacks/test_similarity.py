@@ -1,4 +1,4 @@
-"""Scales, windows and references of sentence similarity (SPEC tests 1 and 2)."""
+"""Scales, windows and references of sentence similarity."""
 
 from __future__ import annotations
 

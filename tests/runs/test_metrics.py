@@ -36,7 +36,6 @@ def test_the_numbers_of_a_run_computed_by_hand() -> None:
 
 @given(st.lists(st.sampled_from(STATUSES), max_size=60))
 def test_success_is_one_minus_robust_over_clean_in_every_run(statuses: list[Status]) -> None:
-    """SPEC test 17."""
     summary = summarise_attack([record(i, status) for i, status in enumerate(statuses)], Effort())
     assert_identity(summary)
     assert summary["n"] + summary["errors"] == len(statuses)

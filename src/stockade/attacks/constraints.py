@@ -9,7 +9,7 @@ from stockade.lexicon import compatible, load_tagger
 
 
 def of_same_pos(text: Text, index: int, words: Sequence[str], *, noun_verb_exchange: bool) -> list[str]:
-    """The words that read as the same part of speech as the word at `index`, each tagged in its place (SPEC 0.6)."""
+    """The words that read as the same part of speech as the word at `index`, each tagged in its place."""
     if not words:
         return []
     tagger = load_tagger()

@@ -1,4 +1,4 @@
-"""What greedy word attacks share (SPEC 0.8): walk the words in a fixed order, keep a change that helps, stop at the
+"""What greedy word attacks share: walk the words in a fixed order, keep a change that helps, stop at the
 first success.
 """
 

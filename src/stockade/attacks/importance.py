@@ -6,7 +6,7 @@ from stockade.core.example import Scores
 
 
 def importance(clean: Scores, hidden: Scores, label: int) -> float:
-    """TextFooler's formula (SPEC 1.2): the fall of the true class, and the rise of the class the model turns to, if
+    """TextFooler's formula: the fall of the true class, and the rise of the class the model turns to, if
     any.
     """
     fall = clean.probabilities[label] - hidden.probabilities[label]

@@ -1,4 +1,4 @@
-"""Characters that look like a Latin letter or a digit (used by DeepWordBug's homoglyph transform, SPEC 1.4).
+"""Characters that look like a Latin letter or a digit (used by DeepWordBug's homoglyph transform).
 
 Chosen by us from the Cyrillic, Greek, Armenian, Coptic, Cherokee and Latin-extended blocks, closest look first: letters
 with one code point in the basic plane that fonts carry. Left out on purpose: full-width and mathematical letters and

@@ -1,4 +1,4 @@
-"""Words of similar meaning, nearest first, with their cosine (SPEC 0.5).
+"""Words of similar meaning, nearest first, with their cosine.
 
 The table is not a list of neighbours but the counter-fitted vectors themselves, in small integers: that is smaller than
 fifty neighbours for each word, answers for any two words, and any count. Sums of products of such integers are exact in

@@ -1,4 +1,4 @@
-"""Words an attack leaves alone (SPEC 0.7): two lists, because "stop word" means different things to different papers.
+"""Words an attack leaves alone: two lists, because "stop word" means different things to different papers.
 
 `ENGLISH_FUNCTION_WORDS` is our own list of closed-class English words, by grammatical class, for general use; a word
 that also has a meaning of its own ("like", "well") is in it only where the grammatical use is by far the more frequent

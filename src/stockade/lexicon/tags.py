@@ -38,7 +38,7 @@ def wordnet_pos(penn_tag: str) -> str | None:
 
 
 def compatible(a: str, b: str, noun_verb_exchange: bool = True) -> bool:
-    """Whether a word tagged `b` may stand for one tagged `a` (SPEC 0.6); Penn and universal tags both do.
+    """Whether a word tagged `b` may stand for one tagged `a`; Penn and universal tags both do.
 
     Equal universal tags are compatible. With `noun_verb_exchange` so are a noun and a verb, as in TextFooler's code and
     TextAttack; the BAE paper says "same POS", which is `noun_verb_exchange=False`.

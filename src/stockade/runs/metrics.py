@@ -1,4 +1,4 @@
-"""The numbers of a run (SPEC §4): counts, rates with 95 % intervals, means, and warnings when they cannot mean what
+"""The numbers of a run: counts, rates with 95 % intervals, means, and warnings when they cannot mean what
 they seem to.
 
 Clean accuracy = attacked / n, robust accuracy = failed / n, success = succeeded / attacked = 1 - robust / clean,
