@@ -1,5 +1,4 @@
-"""Sentence similarity: three scales that are constantly confused, the window rule, and a filter made of them (SPEC
-0.3, 0.4).
+"""Sentence similarity: three scales that are constantly confused, the window rule, and a filter made of them.
 
 With c the cosine of two sentence vectors:
 
