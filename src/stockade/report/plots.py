@@ -34,7 +34,7 @@ def accuracy_plot(rows: Sequence[tuple[str, dict[str, Any]]]) -> str:
                 )
                 axes.plot([interval["value"]], [line + offset], "o", color=colour, markersize=8)
         axes.set_yticks(range(len(measured)), [name for name, _ in measured])
-        axes.invert_yaxis()
+        axes.set_ylim(len(measured) - 0.5, -0.5)
         axes.set_xlim(-0.02, 1.02)
         axes.set_xlabel("accuracy")
         axes.grid(axis="x", color="#e3e7ec")
