@@ -78,6 +78,13 @@ def test_replace_or_insert_does_one_operation_per_word_and_replace_and_insert_up
     assert run(weights, after, BAE("I", threshold=0.0), "great", bias=-0.1).trial.status == "failed"
 
 
+def test_the_word_the_model_needs_most_is_visited_first_wherever_it_stands() -> None:
+    masked_lm = ListMaskedLM({"": ["x"], "alpha": ["y"]})
+    victim = WeightVictim({"alpha": 0.5, "beta": 1.0, "x": 0.4, "y": 0.9})
+    attack(victim, "alpha beta", BAE("R", threshold=0.0), masked_lm=masked_lm, encoder=BagEncoder())
+    assert [before.strip() for before, _ in masked_lm.asked] == ["alpha", ""]
+
+
 def test_the_order_is_computed_once_on_the_clean_text() -> None:
     victim = WeightVictim({"alpha": 1.0, "beta": 0.5, "weak": 0.8})
     masked_lm = ListMaskedLM({"": ["weak"], "alpha": ["x"], "weak": ["x"]})

@@ -75,6 +75,12 @@ def test_the_paper_weights_by_the_drop_and_textattack_by_the_score() -> None:
     assert by_score == [0, 2, 1]
 
 
+def test_a_word_whose_synonyms_change_little_waits_however_salient_it_is() -> None:
+    """ "great" is needed more than "film", but only "film" has a synonym that lowers the score."""
+    weights = {"great": 1.0, "outstanding": 0.95, "big": 0.95, "film": 0.8, "movie": 0.8, "picture": -1.5}
+    assert attack(WeightVictim(weights), "great film", PWWS()).words == ("great", "picture")
+
+
 def test_a_fine_tag_filter_drops_candidates_that_read_as_another_tag() -> None:
     weights = {"great": 1.0, "outstanding": 0.5, "big": -1.0}
     assert attack(WeightVictim(weights), "great", PWWS()).words == ("big",)
