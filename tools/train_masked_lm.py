@@ -179,19 +179,21 @@ def measure(model: MaskedMiniLM, texts: Sequence[str], seed: int = 0) -> dict[st
     return {name: round(torch.cat(parts).float().mean().item(), 4) for name, parts in hits.items()}
 
 
-def train(model: MaskedMiniLM, texts: list[str], held_out: list[str], minutes: float, out: Path, seed: int) -> None:
+def train(
+    model: MaskedMiniLM, texts: list[str], held_out: list[str], minutes: float, peak: float, out: Path, seed: int
+) -> None:
     torch.manual_seed(seed)
     rng = random.Random(seed)
     vocabulary = Vocabulary.of(model.tokenizer)
     parameters = [p for p in model.parameters() if p.requires_grad]
-    optimiser = torch.optim.AdamW(parameters, lr=PEAK, weight_decay=0.0, betas=(0.9, 0.98))
+    optimiser = torch.optim.AdamW(parameters, lr=peak, weight_decay=0.0, betas=(0.9, 0.98))
     started = saved = time.monotonic()
     tokens = 0
     for step, rows in enumerate(batches(texts, model.tokenizer, rng)):
         done = (time.monotonic() - started) / (60 * minutes)
         if done >= 1:
             break
-        rate = PEAK * min(1.0, (step + 1) / WARM_UP) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
+        rate = peak * min(1.0, (step + 1) / WARM_UP) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * done)))
         for group in optimiser.param_groups:
             group["lr"] = rate
         ids, attention, chosen, gold = mask_batch(rows, model.tokenizer, vocabulary, (CONTENT_RATE, OTHER_RATE))
@@ -224,6 +226,7 @@ def main() -> None:
     parser.add_argument("--text", type=Path, nargs="+", required=True)
     parser.add_argument("--start", type=Path, help="go on from this adapter")
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--peak", type=float, default=PEAK, help="highest learning rate")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--lines", type=int, default=400, help="held-out lines to measure on")
     parser.add_argument("--seed", type=int, default=0)
@@ -235,7 +238,8 @@ def main() -> None:
         print(json.dumps(measure(MaskedMiniLM(options.adapter), texts[: options.lines])))
         return
     model = MaskedMiniLM(options.start)
-    train(model, texts[options.lines :], texts[: options.lines], options.minutes, options.adapter, options.seed)
+    held_out, rest = texts[: options.lines], texts[options.lines :]
+    train(model, rest, held_out, options.minutes, options.peak, options.adapter, options.seed)
 
 
 if __name__ == "__main__":

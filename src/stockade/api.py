@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from stockade.attacks.constraints import Constraint
 from stockade.attacks.registry import make_attack
 from stockade.core.errors import RunError, unknown_name
 from stockade.core.protocols import Classifier
@@ -37,6 +38,8 @@ def attack(
     seed: int = 0,
     budget: int | None = None,
     max_changed: float | None = None,
+    constraint: Constraint | str | None = None,
+    repair_articles: bool | None = None,
     target: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
@@ -56,14 +59,16 @@ def attack(
     `model` and `data` are references as on the command line, or the objects themselves: a Hugging Face `(model,
     tokenizer)` or pipeline, an estimator with `predict_proba`, any function from a list of texts to rows of
     probabilities; a list of `(text, label)`, a data frame. `attacks` are names as `stockade ls attacks` shows them,
-    with a preset or options if you like: `"pwws@textattack"`, `"deepwordbug:scoring=tail"`. Without `out` the run
+    with a preset or options if you like: `"pwws@textattack"`, `"deepwordbug:scoring=tail"`. `constraint` is what every
+    candidate must keep, such as `"same-pos & similarity(cosine, 0.9)"`. Without `out` the run
     lives in a temporary folder as long as the returned object; `run.save(folder)` keeps it.
     """
     data_options = data_options or DataOptions()
+    shared = {"max_changed": max_changed, "constraint": constraint, "repair_articles": repair_articles}
     job = AttackJob(
         model,
         data,
-        tuple(make_attack(reference, preset, max_changed=max_changed) for reference in attacks),
+        tuple(make_attack(reference, preset, **shared) for reference in attacks),
         seed,
         budget,
         max_words,

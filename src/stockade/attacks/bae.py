@@ -29,11 +29,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from stockade.attacks.constraints import of_same_pos
+from stockade.attacks.constraints import SamePos
 from stockade.attacks.greedy import changeable, changes_allowed, descending
 from stockade.attacks.registry import register
 from stockade.attacks.similarity import Reference, Scale, Similarity
 from stockade.attacks.steps import take_step
+from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
@@ -53,7 +54,7 @@ _TEXTATTACK = {"threshold": 0.936338, "window": 15, "noun_verb_exchange": True, 
 
 
 @dataclass(frozen=True, slots=True)
-class BAE:
+class BAE(WordAttack):
     """Replaces words by, or inserts, what a masked LM finds likely there."""
 
     mode: Mode = "R"
@@ -71,37 +72,39 @@ class BAE:
     """Ask the victim about every proposal and compare only those that matter: the same result with more queries and
     far fewer sentence vectors. Faster when the victim is cheaper than the sentence encoder.
     """
-    max_changed: float | None = None
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = changeable(text, self.skip_stop_words)
+        words = changeable(example, self.skip_stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
         clean, *without = await Score([text, *(text.delete(i) for i in words)])
         order = descending(words, [example.score(scores) for scores in without])
-        similarity = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
-        current, gain, operations = text, example.gain(clean), 0
-        allowed = changes_allowed(example, self.max_changed) if self.max_changed is not None else 2 * len(text)
+        constraint = self.limits(
+            SamePos(self.noun_verb_exchange) if self.same_pos else None,
+            Similarity(self.scale, self.threshold, self.window, self.reference, self.short),
+        )
+        current, gain = text, example.gain(clean)
+        allowed = None if self.max_changed is None else changes_allowed(example, self.max_changed)
         for origin in order:
             for stage in STAGES[self.mode]:
-                if operations >= allowed:
+                if allowed is not None and len(current.edits) >= allowed:
                     return Outcome.failed(f"no success with {allowed} operations", current)
                 index = current.position_of(origin)
                 if index is None:
                     continue
                 candidates = await self._candidates(current, index, stage)
                 step = await take_step(
-                    example, current, index, candidates, similarity, score_first=self.score_first, must_beat=gain
+                    example, current, index, candidates, constraint, score_first=self.score_first, must_beat=gain
                 )
                 if step.winner is not None:
                     return Outcome.found(step.winner)
                 if step.best is not None:
-                    current, gain, operations = step.best, step.gain, operations + 1
+                    current, gain = step.best, step.gain
         return Outcome.failed("every word was tried", current)
 
-    async def _candidates(self, text: Text, index: int, operations: Sequence[Operation]) -> list[Text]:
-        """What the masked LM proposes for the operations at one word: whole words, replacements of the same tag."""
+    async def _candidates(self, text: Text, index: int, operations: Sequence[Operation]) -> Sequence[Text]:
+        """What the masked LM proposes for the operations at one word, as far as it is a whole word."""
         hidden = [_hide(text, index, operation) for operation in operations]
         fillings = await Fill(hidden, self.proposals)
         candidates: list[Text] = []
@@ -110,12 +113,10 @@ class BAE:
             words = [f.word for f in found if f.whole and f.word.isalpha() and is_single_word(f.word)]
             words = [word for word in dict.fromkeys(words) if word.lower() != own.lower()]
             if operation == "replace":
-                if self.same_pos:
-                    words = of_same_pos(text, index, words, noun_verb_exchange=self.noun_verb_exchange)
                 candidates += [text.replace(index, match_case(word, own)) for word in words]
             else:
                 candidates += [masked.replace(place, word) for word in words]
-        return candidates
+        return self.written(candidates, text, index)
 
 
 def _hide(text: Text, index: int, operation: Operation) -> tuple[Text, int]:

@@ -4,7 +4,7 @@ Words are visited in order of importance (hidden as an unknown word; TextFooler'
 once, as it is, and its guesses at a word's own place are the candidates. A word of one piece takes them in rank
 order; a word of several pieces takes combinations of the best guesses per piece, ranked by the perplexity of the
 pieces by themselves. The first candidate that fools the model is the result, otherwise the one that lowers p_y most
-is kept. The search ends when more than 40 % of the words have changed.
+is kept. No more than 40 % of the words change.
 
 Presets: `paper` (48 guesses, no sentence similarity), `textattack` (a cosine of at least 0.2 on the whole text).
 
@@ -21,10 +21,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from stockade.attacks.greedy import changes_allowed, descending
+from stockade.attacks.greedy import changeable, changes_allowed, descending
 from stockade.attacks.importance import importance
 from stockade.attacks.registry import register
 from stockade.attacks.similarity import Similarity
+from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.protocols import Filling
 from stockade.core.records import Outcome
@@ -41,7 +42,7 @@ Pieces = tuple[tuple[Filling, ...], ...]
     presets={"paper": {}, "textattack": {"threshold": 0.2}},
 )
 @dataclass(frozen=True, slots=True)
-class BertAttack:
+class BertAttack(WordAttack):
     """Swaps words for what a masked LM that reads them would also write there."""
 
     guesses: int = 48
@@ -58,16 +59,17 @@ class BertAttack:
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        clean, *hidden = await Score([text, *(text.replace(i, self.unknown) for i in text.indices)])
-        order = descending(text.indices, [importance(clean, scores, example.label) for scores in hidden])
+        words = changeable(example, self.skip_stop_words, "function")
+        if not words:
+            return Outcome.failed("every word is a stop word")
+        clean, *hidden = await Score([text, *(text.replace(i, self.unknown) for i in words)])
+        order = descending(words, [importance(clean, scores, example.label) for scores in hidden])
         guesses = await Predict(text, self.guesses)
-        current, gain, changed = text, example.gain(clean), 0
+        current, gain = text, example.gain(clean)
         allowed = changes_allowed(example, self.max_changed)
         for index in order:
-            if changed > allowed:
+            if len(current.edits) >= allowed:
                 return Outcome.failed(f"no success with {allowed} changed words", current)
-            if self.skip_stop_words and is_stop_word(text.words[index], "function"):
-                continue
             candidates = await self._candidates(current, index, guesses[index])
             if not candidates:
                 continue
@@ -78,16 +80,16 @@ class BertAttack:
             gains = [example.gain(score) for score in scores]
             best = gains.index(max(gains))
             if gains[best] > gain:
-                current, gain, changed = candidates[best], gains[best], changed + 1
+                current, gain = candidates[best], gains[best]
         return Outcome.failed("every word was tried", current)
 
-    async def _candidates(self, text: Text, index: int, pieces: Pieces) -> list[Text]:
+    async def _candidates(self, text: Text, index: int, pieces: Pieces) -> Sequence[Text]:
         own = text.words[index]
         words = self._usable(own, await self._substitutes(pieces))
-        candidates = [text.replace(index, match_case(word, own)) for word in words]
-        if self.threshold is None:
-            return candidates
-        return await Similarity("cosine", self.threshold).keep(candidates, text, index)
+        candidates: Sequence[Text] = [text.replace(index, match_case(word, own)) for word in words]
+        constraint = self.limits(None if self.threshold is None else Similarity("cosine", self.threshold))
+        candidates = self.written(candidates, text, index)
+        return candidates if constraint is None else await constraint.keep(candidates, text, index)
 
     async def _substitutes(self, pieces: Pieces) -> list[str]:
         """Words in order of preference: the guesses themselves, or ranked combinations of pieces."""

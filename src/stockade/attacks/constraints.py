@@ -1,18 +1,182 @@
-"""What a replacement must keep of the word it replaces, besides the meaning of the sentence (which is `similarity`)."""
+"""What an edited text must keep. Constraints compose with `&`:
+
+    SamePos() & Similarity("cosine", 0.9) & MaxEditDistance(30)
+
+and are written the same way on a command line: `same-pos & similarity(cosine, 0.9) & edit-distance(30)`. In a
+conjunction the cheap ones go first, and the sentence encoder is only asked about what they leave.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar, Literal
 
+from stockade.attacks.misspellings import levenshtein
+from stockade.core.errors import OptionError
 from stockade.core.text import Text
-from stockade.lexicon import compatible, load_tagger
+from stockade.lexicon import compatible, is_stop_word, load_tagger
+
+StopList = Literal["nltk", "function"]
 
 
-def of_same_pos(text: Text, index: int, words: Sequence[str], *, noun_verb_exchange: bool) -> list[str]:
-    """The words that read as the same part of speech as the word at `index`, each tagged in its place."""
-    if not words:
-        return []
-    tagger = load_tagger()
-    own = tagger.tag_word(text.words, index)
-    tags = tagger.tag_candidates(text.words, index, list(words))
-    return [word for word, tag in zip(words, tags, strict=True) if compatible(own, tag, noun_verb_exchange)]
+class Constraint(ABC):
+    """A filter of edited texts.
+
+    `keep` is given candidates that all come from `before` by an edit at the word `index` (for an insertion, its
+    anchor), and returns those that hold, in order. It may await requests of the engine; one that does is `costly`.
+    """
+
+    name: ClassVar[str]
+    costly: ClassVar[bool] = False
+    __slots__ = ()
+
+    @abstractmethod
+    async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]: ...
+
+    def __and__(self, other: Constraint) -> Constraint:
+        return Both.of(self, other)
+
+    @property
+    def cheap_part(self) -> Constraint | None:
+        """What of it can be checked without a model."""
+        return None if self.costly else self
+
+    @property
+    def costly_part(self) -> Constraint | None:
+        """What of it asks a model."""
+        return self if self.costly else None
+
+    def __str__(self) -> str:
+        given = [(field.name, getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
+        arguments = ", ".join(f"{name}={value}" for name, value in given if value is not None)
+        return f"{self.name}({arguments})" if arguments else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Both(Constraint):
+    """Several constraints at once, the cheap ones first."""
+
+    name: ClassVar[str] = "&"
+    parts: tuple[Constraint, ...]
+
+    @classmethod
+    def of(cls, *given: Constraint) -> Constraint:
+        parts = [part for one in given for part in (one.parts if isinstance(one, Both) else (one,))]
+        return cls(tuple(sorted(parts, key=lambda part: part.costly)))
+
+    async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
+        kept = list(candidates)
+        for part in self.parts:
+            if not kept:
+                break
+            kept = await part.keep(kept, before, index)
+        return kept
+
+    @property
+    def cheap_part(self) -> Constraint | None:
+        return conjunction(*(part for part in self.parts if not part.costly))
+
+    @property
+    def costly_part(self) -> Constraint | None:
+        return conjunction(*(part for part in self.parts if part.costly))
+
+    def __str__(self) -> str:
+        return " & ".join(str(part) for part in self.parts)
+
+
+def conjunction(*given: Constraint | None) -> Constraint | None:
+    """All of the constraints that there are; None if there is none."""
+    parts = [one for one in given if one is not None]
+    return parts[0] if len(parts) == 1 else Both.of(*parts) if parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class SamePos(Constraint):
+    """A replacement reads as the same part of speech as the word it replaces, tagged in its place. An insertion
+    replaces nothing and passes.
+    """
+
+    name: ClassVar[str] = "same-pos"
+    noun_verb_exchange: bool = False
+
+    async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
+        swapped = [text.words[index] if len(text) == len(before) else None for text in candidates]
+        words = [word for word in swapped if word is not None]
+        if not words:
+            return list(candidates)
+        tagger = load_tagger()
+        own = tagger.tag_word(before.words, index)
+        tags = dict(zip(words, tagger.tag_candidates(before.words, index, words), strict=True))
+        return [
+            text
+            for text, word in zip(candidates, swapped, strict=True)
+            if word is None or compatible(own, tags[word], self.noun_verb_exchange)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class KeepStopWords(Constraint):
+    """Stop words are not replaced, and no word is replaced by one."""
+
+    name: ClassVar[str] = "stop-words"
+    words: StopList = "nltk"
+
+    async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
+        own = is_stop_word(before.words[index], self.words)
+        return [text for text in candidates if len(text) != len(before) or not (own or self._writes(text, index))]
+
+    def _writes(self, text: Text, index: int) -> bool:
+        return is_stop_word(text.words[index], self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxEditDistance(Constraint):
+    """The Levenshtein distances of all edits add up to no more than `limit`; an inserted or deleted word costs its
+    letters and a blank.
+    """
+
+    name: ClassVar[str] = "edit-distance"
+    limit: int
+
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise OptionError(f"edit-distance must not be negative, as {self.limit} is.")
+
+    async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
+        return [text for text in candidates if edit_distance(text) <= self.limit]
+
+
+def edit_distance(text: Text) -> int:
+    """How many letters were typed or taken away, over all edits of a text."""
+    return sum(
+        levenshtein(edit.before, edit.after) if edit.op == "replace" else len(edit.before or edit.after) + 1
+        for edit in text.edits
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MaxChanged(Constraint):
+    """At most that many words replaced, inserted or deleted: a share of the original's words (rounded down), a
+    number, or the smaller of both.
+    """
+
+    name: ClassVar[str] = "max-changed"
+    share: float | None = None
+    words: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.share is None and self.words is None:
+            raise OptionError("max-changed needs a share, as in max-changed(0.2), or max-changed(words=3).")
+        if min(self.share or 0, self.words or 0) < 0:
+            raise OptionError("max-changed cannot be negative.")
+
+    def allowed(self, original: Text) -> int:
+        limits = [] if self.words is None else [self.words]
+        limits += [] if self.share is None else [int(self.share * len(original))]
+        return min(limits)
+
+    async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
+        allowed = self.allowed(before.original)
+        return [text for text in candidates if len(text.edits) <= allowed]

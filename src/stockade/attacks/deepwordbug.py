@@ -29,6 +29,7 @@ from typing import Literal
 from stockade.attacks.greedy import changeable, changes_allowed, descending, greedy
 from stockade.attacks.misspellings import TRANSFORMS, Transform, levenshtein, misspell
 from stockade.attacks.registry import register
+from stockade.attacks.word_attack import WordAttack
 from stockade.core.errors import OptionError
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
@@ -47,7 +48,7 @@ Scoring = Literal["combined", "temporal", "tail", "replace-1"]
     },
 )
 @dataclass(frozen=True, slots=True)
-class DeepWordBug:
+class DeepWordBug(WordAttack):
     """Misspells the words the model relies on most, within an edit distance of 30."""
 
     scoring: Scoring = "combined"
@@ -58,7 +59,6 @@ class DeepWordBug:
     tail_weight: float = 1.0
     """The lambda of the combined score."""
     unknown: str = "[UNK]"
-    max_changed: float | None = None
 
     def __post_init__(self) -> None:
         if not self.transforms:
@@ -66,7 +66,7 @@ class DeepWordBug:
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = [i for i in changeable(text, self.skip_stop_words) if len(text.words[i]) > 1]
+        words = [i for i in changeable(example, self.skip_stop_words) if len(text.words[i]) > 1]
         if not words:
             return Outcome.failed("no word is long enough to be misspelled")
         clean = (await Score([text]))[0]
@@ -82,7 +82,7 @@ class DeepWordBug:
         if self.scoring == "replace-1":
             hidden = await Score([example.text.replace(i, self.unknown) for i in words])
             return {i: example.score(scores) for i, scores in zip(words, hidden, strict=True)}
-        importance = dict.fromkeys(example.text.indices, 0.0)
+        importance = dict.fromkeys(example.indices, 0.0)
         if self.scoring in ("combined", "temporal"):
             importance = await temporal_scores(example, clean)
         if self.scoring in ("combined", "tail"):
@@ -92,25 +92,27 @@ class DeepWordBug:
         return importance
 
     async def _one_shot(self, example: Example, order: Sequence[int], rng: Random) -> Outcome:
-        left, replacements = self.max_edit_distance, dict[int, str]()
+        left, text = self.max_edit_distance, example.text
         for index in order:
-            misspelled = misspell(example.text.words[index], rng.choice(self.transforms), rng)
+            misspelled = misspell(text.words[index], rng.choice(self.transforms), rng)
             if misspelled is None:
                 continue
             if misspelled.distance > left:
                 break
-            replacements[index] = misspelled.word
-            left -= misspelled.distance
-        if not replacements:
+            allowed = await self.allowed([text.replace(index, misspelled.word)], text, index)
+            if allowed:
+                text = allowed[0]
+                left -= misspelled.distance
+        if not text.edits:
             return Outcome.failed("no word can be misspelled")
-        text = example.text.replace_all(replacements)
         scores = await Score([text])
         return Outcome.found(text) if example.fooled(scores[0]) else Outcome.failed("the model was not fooled", text)
 
-    def _misspelled(self, text: Text, index: int, spent: Spending, rng: Random) -> list[Text]:
+    async def _misspelled(self, text: Text, index: int, spent: Spending, rng: Random) -> Sequence[Text]:
         made = (misspell(text.words[index], transform, rng) for transform in self.transforms)
         left = spent.left(text)
-        return [text.replace(index, item.word) for item in made if item is not None and item.distance <= left]
+        texts = [text.replace(index, item.word) for item in made if item is not None and item.distance <= left]
+        return await self.allowed(texts, text, index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,21 +127,21 @@ class Spending:
 
 
 async def temporal_scores(example: Example, clean: Scores) -> dict[int, float]:
-    """F(x[..i]) - F(x[..i-1]) for every word; they add up to F(x) - 1/C."""
-    text, n = example.text, len(example.text)
-    prefixes = await Score([text.part(0, end) for end in range(1, n)])
+    """F(x[..i]) - F(x[..i-1]) for every word that the model reads; they add up to F(x) - 1/C."""
+    read = example.indices
+    prefixes = await Score([example.text.part(read.start, end) for end in read[1:]])
     values = [_level(example, scores) for scores in [*prefixes, clean]]
     before = [_chance(example, clean), *values[:-1]]
-    return {i: values[i] - before[i] for i in range(n)}
+    return {i: value - earlier for i, value, earlier in zip(read, values, before, strict=True)}
 
 
 async def tail_scores(example: Example, clean: Scores) -> dict[int, float]:
-    """F(x[i..]) - F(x[i+1..]) for every word; they add up to F(x) - 1/C."""
-    text, n = example.text, len(example.text)
-    suffixes = await Score([text.part(start, n) for start in range(1, n)])
+    """F(x[i..]) - F(x[i+1..]) for every word that the model reads; they add up to F(x) - 1/C."""
+    read = example.indices
+    suffixes = await Score([example.text.part(start, read.stop) for start in read[1:]])
     values = [_level(example, scores) for scores in [clean, *suffixes]]
     after = [*values[1:], _chance(example, clean)]
-    return {i: values[i] - after[i] for i in range(n)}
+    return {i: value - later for i, value, later in zip(read, values, after, strict=True)}
 
 
 def _level(example: Example, scores: Scores) -> float:

@@ -23,13 +23,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from stockade.attacks.greedy import changes_allowed
+from stockade.attacks.greedy import changeable, changes_allowed
 from stockade.attacks.registry import register
+from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
-from stockade.lexicon import is_stop_word, load_neighbours
+from stockade.lexicon import load_neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Site:
 
 @register("genetic", paper="Alzantot et al. 2018", presets={"paper": {}, "textattack": {"generations": 40}})
 @dataclass(frozen=True, slots=True)
-class Genetic:
+class Genetic(WordAttack):
     """Breeds word swaps over generations and keeps what lowers the true class."""
 
     population: int = 60
@@ -62,7 +63,7 @@ class Genetic:
     max_changed: float | None = 0.2
 
     async def search(self, example: Example, rng: Random) -> Outcome:
-        sites = self._sites(example.text)
+        sites = self._sites(example)
         if not sites:
             return Outcome.failed("no word has a near neighbour")
         allowed = max(1, changes_allowed(example, self.max_changed))
@@ -81,11 +82,10 @@ class Genetic:
             return Outcome.found(best.text)
         return Outcome.failed(f"no success in {self.generations} generations", best.text)
 
-    def _sites(self, text: Text) -> dict[int, Site]:
+    def _sites(self, example: Example) -> dict[int, Site]:
         table, sites = load_neighbours(), {}
-        for index, word in enumerate(text.words):
-            if self.skip_stop_words and is_stop_word(word, "function"):
-                continue
+        for index in changeable(example, self.skip_stop_words, "function"):
+            word = example.text.words[index]
             near = table.neighbours(word, count=50, max_squared_distance=self.max_squared_distance)
             words = tuple(match_case(one.word, word) for one in near if is_single_word(one.word))[: self.neighbours]
             if words:
@@ -99,7 +99,8 @@ class Genetic:
         tried: list[list[Text]] = []
         for text in texts:
             index = _draw(text, sites, allowed, rng)
-            tried.append([text] if index is None else [text, *(text.replace(index, w) for w in sites[index].words)])
+            swaps = [] if index is None else [text.replace(index, word) for word in sites[index].words]
+            tried.append([text] if index is None else [text, *await self.allowed(swaps, text, index)])
         scores = iter(await Score([text for group in tried for text in group]))
         members = []
         for group in tried:

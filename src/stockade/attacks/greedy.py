@@ -4,15 +4,16 @@ first success.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from stockade.attacks.constraints import StopList
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
 from stockade.engine.requests import Score
 from stockade.lexicon import is_stop_word
 
-Candidates = Callable[[Text, int], Sequence[Text]]
+Candidates = Callable[[Text, int], Awaitable[Sequence[Text]]]
 
 
 def changes_allowed(example: Example, max_changed: float | None) -> int:
@@ -20,9 +21,10 @@ def changes_allowed(example: Example, max_changed: float | None) -> int:
     return len(example.text) if max_changed is None else int(max_changed * len(example.text))
 
 
-def changeable(text: Text, skip_stop_words: bool) -> list[int]:
-    """The words a search may change, by index: all of them, or all but NLTK's stop words."""
-    return [i for i in text.indices if not (skip_stop_words and is_stop_word(text.words[i]))]
+def changeable(example: Example, skip_stop_words: bool, stop_list: StopList = "nltk") -> list[int]:
+    """The words a search may change, by index: all that the model reads, or all of those but stop words."""
+    words = example.text.words
+    return [i for i in example.indices if not (skip_stop_words and is_stop_word(words[i], stop_list))]
 
 
 def descending(indices: Sequence[int], values: Sequence[float]) -> list[int]:
@@ -36,11 +38,11 @@ async def greedy(
     """Replace words in the given order of original indices by the candidate that helps most; only an improvement is
     kept.
     """
-    current, gain, changed = example.text, example.gain(clean), 0
+    current, gain = example.text, example.gain(clean)
     for index in order:
-        if changed >= allowed:
+        if len(current.edits) >= allowed:
             return Outcome.failed(f"no success with {allowed} changed words", current)
-        tried = candidates(current, index)
+        tried = await candidates(current, index)
         if not tried:
             continue
         scores = await Score(tried, partial=True)
@@ -48,7 +50,7 @@ async def greedy(
         best = gains.index(max(gains))
         if gains[best] <= gain:
             continue
-        current, gain, changed = tried[best], gains[best], changed + 1
+        current, gain = tried[best], gains[best]
         if example.fooled(scores[best]):
             return Outcome.found(current)
     return Outcome.failed("every word was tried", current)

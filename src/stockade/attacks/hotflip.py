@@ -19,8 +19,9 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.attacks.greedy import changes_allowed
+from stockade.attacks.greedy import changeable, changes_allowed
 from stockade.attacks.registry import register
+from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.protocols import WordVocabulary
 from stockade.core.records import Outcome
@@ -31,7 +32,7 @@ from stockade.lexicon import is_stop_word, load_tagger
 
 @register("hotflip", paper="Ebrahimi et al. 2018", presets={"paper": {}})
 @dataclass(frozen=True, slots=True)
-class HotFlip:
+class HotFlip(WordAttack):
     """Flips words along the gradient of the model's loss (white box)."""
 
     beam: int = 10
@@ -39,7 +40,6 @@ class HotFlip:
     max_flips: int = 2
     same_pos: bool = True
     skip_stop_words: bool = True
-    max_changed: float | None = None
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         space = space_of(await Vocabulary())
@@ -52,7 +52,7 @@ class HotFlip:
             flipped = [
                 flip
                 for text, gradient in zip(beam, gradients, strict=True)
-                for flip in self._flips(text, sign * gradient, space)
+                for flip in await self._flips(example, text, sign * gradient, space)
             ]
             flipped = list(dict.fromkeys(flipped))
             if not flipped:
@@ -65,13 +65,12 @@ class HotFlip:
             beam, best = [flipped[i] for i in order[: self.beam]], gains[order[0]]
         return Outcome.failed(f"no success with {flips} flips", beam[0] if best > example.gain(clean) else None)
 
-    def _flips(self, text: Text, gradient: NDArray[np.float32], space: Space) -> list[Text]:
+    async def _flips(self, example: Example, text: Text, gradient: NDArray[np.float32], space: Space) -> list[Text]:
         """The `beam` flips of one word with the largest first-order rise of the loss."""
         found: list[tuple[float, int, str]] = []
-        for index, word in enumerate(text.words):
-            own = space.position.get(word.lower())
-            unchanged = word == text.original.words[index]
-            if own is None or not unchanged or (self.skip_stop_words and is_stop_word(word, "function")):
+        for index in changeable(example, self.skip_stop_words, "function"):
+            own = space.position.get(text.words[index].lower())
+            if own is None or text.words[index] != text.original.words[index]:
                 continue
             near = space.near(own, self.min_cosine)
             rise = (space.vectors[near] - space.vectors[own]) @ gradient[index]
@@ -79,9 +78,9 @@ class HotFlip:
             found += [(float(rise[at]), index, space.words[near[at]]) for at in best]
         found = [flip for flip in found if not is_stop_word(flip[2], "function")]
         found.sort(key=lambda flip: (-round(flip[0], 6), flip[1], flip[2]))
-        return self._of_same_kind(text, found)
+        return await self._of_same_kind(text, found)
 
-    def _of_same_kind(self, text: Text, flips: list[tuple[float, int, str]]) -> list[Text]:
+    async def _of_same_kind(self, text: Text, flips: list[tuple[float, int, str]]) -> list[Text]:
         tagger = load_tagger() if self.same_pos else None
         tags = tagger.universal(text.words) if tagger is not None else []
         kept: list[Text] = []
@@ -90,7 +89,7 @@ class HotFlip:
                 break
             changed = text.replace(index, match_case(word, text.words[index]))
             if tagger is None or tagger.universal(changed.words)[index] == tags[index]:
-                kept.append(changed)
+                kept += await self.allowed([changed], text, index)
         return kept
 
 

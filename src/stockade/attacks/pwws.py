@@ -23,6 +23,7 @@ from typing import Literal
 
 from stockade.attacks.greedy import changeable, changes_allowed, descending, greedy
 from stockade.attacks.registry import register
+from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
@@ -36,7 +37,7 @@ _TEXTATTACK = {"same_pos": "any", "skip_stop_words": True, "choose_again": True,
     "pwws", paper="Ren et al. 2019", presets={"paper": {}, "authors": {"same_pos": "fine"}, "textattack": _TEXTATTACK}
 )
 @dataclass(frozen=True, slots=True)
-class PWWS:
+class PWWS(WordAttack):
     """Swaps words for WordNet synonyms in order of probability weighted saliency."""
 
     same_pos: Literal["coarse", "fine", "any"] = "coarse"
@@ -46,11 +47,10 @@ class PWWS:
     weight: Literal["drop", "score"] = "drop"
     """dP_i as the fall of p_y, or as 1 - min p_y, which adds the same constant to every word that has a synonym."""
     unknown: str = "[UNK]"
-    max_changed: float | None = None
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = changeable(text, self.skip_stop_words)
+        words = changeable(example, self.skip_stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
         clean = (await Score([text]))[0]
@@ -61,7 +61,7 @@ class PWWS:
         order = descending(words, [weight * best[i][1] for i, weight in zip(words, saliency, strict=True)])
         allowed = changes_allowed(example, self.max_changed)
         if self.choose_again:
-            return await greedy(example, clean, order, lambda now, i: swaps(now, i, synonyms[i]), allowed)
+            return await greedy(example, clean, order, lambda now, i: self._swaps(now, i, synonyms[i]), allowed)
         return await self._replace_in_order(example, [(i, best[i][0]) for i in order], allowed)
 
     async def _best_swaps(
@@ -69,29 +69,36 @@ class PWWS:
     ) -> dict[int, tuple[str | None, float]]:
         """For each word its best synonym on the original text, and dP."""
         offset = example.score(clean) if self.weight == "drop" else 0.0
-        candidates = [(i, word) for i, found in synonyms.items() for word in found]
-        scored = await Score([example.text.replace(i, word) for i, word in candidates])
+        candidates = [(i, swap) for i, found in synonyms.items() for swap in await self._swaps(example.text, i, found)]
+        scored = await Score([swap for _, swap in candidates])
         best: dict[int, tuple[str | None, float]] = dict.fromkeys(synonyms, (None, 0.0))
         gains: dict[int, float] = {}
-        for (i, word), scores in zip(candidates, scored, strict=True):
+        for (i, swap), scores in zip(candidates, scored, strict=True):
             if i not in gains or example.gain(scores) > gains[i]:
                 gains[i] = example.gain(scores)
-                best[i] = (word, example.score(scores) - offset)
+                best[i] = (swap.words[i], example.score(scores) - offset)
         return best
 
     async def _replace_in_order(
         self, example: Example, plan: Sequence[tuple[int, str | None]], allowed: int
     ) -> Outcome:
-        text, changed = example.text, 0
+        text = example.text
         for index, word in plan:
             if word is None:
                 continue
-            if changed >= allowed:
+            if len(text.edits) >= allowed:
                 return Outcome.failed(f"no success with {allowed} changed words", text)
-            text, changed = text.replace(index, word), changed + 1
+            swapped = await self._swaps(text, index, [word])
+            if not swapped:
+                continue
+            text = swapped[0]
             if example.fooled((await Score([text]))[0]):
                 return Outcome.found(text)
-        return Outcome.failed("every word was replaced" if changed else "no word has a synonym", text)
+        return Outcome.failed("every word was replaced" if text.edits else "no word has a synonym", text)
+
+    async def _swaps(self, text: Text, index: int, words: Sequence[str]) -> Sequence[Text]:
+        """The text with each of the words at `index`, as far as that is allowed."""
+        return await self.allowed([text.replace(index, word) for word in words], text, index)
 
     def _synonyms(self, text: Text, indices: Sequence[int]) -> dict[int, Sequence[str]]:
         wordnet = load_wordnet()
@@ -112,11 +119,6 @@ class PWWS:
                     if tag == tags[i] and not own & set(wordnet.lemmas(synonym.lower(), pos))
                 ]
         return found
-
-
-def swaps(text: Text, index: int, words: Sequence[str]) -> list[Text]:
-    """The text with each of the words at `index`."""
-    return [text.replace(index, word) for word in words]
 
 
 def softmax(values: Sequence[float]) -> list[float]:

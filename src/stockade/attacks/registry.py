@@ -10,17 +10,22 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import entry_points
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
+from stockade.attacks.constraints import Constraint
+from stockade.attacks.options import validated
 from stockade.core.errors import OptionError, unknown_name
 from stockade.core.protocols import Attack
 
 AttackType = TypeVar("AttackType", bound=type)
 DEFAULT_PRESET = "paper"
+_COMMA = re.compile(r",(?![^()]*\))")
+"""A comma that separates options; one between brackets belongs to a constraint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,9 @@ class NamedAttack:
     @property
     def options(self) -> dict[str, Any]:
         """Every option, given or defaulted, as the manifest records it."""
-        return dataclasses.asdict(self.attack)  # type: ignore[call-overload, no-any-return]
+        fields = dataclasses.fields(self.attack)  # type: ignore[arg-type]
+        values = {field.name: getattr(self.attack, field.name) for field in fields}
+        return {name: str(value) if isinstance(value, Constraint) else value for name, value in values.items()}
 
 
 _REGISTERED: dict[str, AttackEntry] = {}
@@ -100,35 +107,14 @@ def make_attack(reference: str, preset: str | None = None, **options: Any) -> Na
     if preset not in entry.presets:
         raise unknown_name(f"preset of {name}", preset, entry.presets)
     chosen = {**entry.presets[preset], **_parse(name, written), **{k: v for k, v in options.items() if v is not None}}
-    return NamedAttack(name, preset, entry.make(**_validated(entry, chosen)), key)
+    return NamedAttack(name, preset, entry.make(**validated(name, entry.make, chosen)), key)
 
 
 def _parse(name: str, written: str) -> dict[str, str]:
     options = {}
-    for item in filter(None, written.split(",")):
+    for item in filter(None, _COMMA.split(written)):
         key, equals, value = item.partition("=")
         if not equals:
             raise OptionError(f'"{item}" in --attack {name}:{written} is not of the form option=value.')
         options[key.strip().replace("-", "_")] = value.strip()
     return options
-
-
-def _validated(entry: AttackEntry, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as the types the attack declares, so that text from a command line or file is checked like Python
-    values.
-    """
-    from pydantic import TypeAdapter, ValidationError
-
-    kinds = {name: kind for name, kind in get_type_hints(entry.make).items() if name in entry.options}
-    validated = {}
-    for name, value in options.items():
-        if name not in kinds:
-            raise unknown_name(f"option of {entry.name}", name, kinds)
-        if isinstance(value, str) and str(kinds[name]).startswith("tuple"):
-            value = tuple(value.split("+"))
-        try:
-            validated[name] = TypeAdapter(kinds[name]).validate_python(value)
-        except ValidationError as error:
-            problem = error.errors()[0]["msg"]
-            raise OptionError(f"The option {name} of {entry.name} cannot be {value!r}: {problem}.") from None
-    return validated

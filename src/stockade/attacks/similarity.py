@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from stockade.attacks.constraints import Constraint
 from stockade.core.text import Text
 from stockade.engine.requests import Embed
 
@@ -50,7 +51,7 @@ def window_bounds(length: int, index: int, width: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Similarity:
+class Similarity(Constraint):
     """How alike an edited text must stay: at least `threshold` on a scale, on the whole text or in a window around
     the edit.
 
@@ -58,6 +59,8 @@ class Similarity:
     `short` is the threshold on the same scale for texts shorter than the window; None does not look at them at all.
     """
 
+    name: ClassVar[str] = "similarity"
+    costly: ClassVar[bool] = True
     scale: Scale
     threshold: float
     window: int | None = None

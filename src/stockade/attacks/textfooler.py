@@ -22,21 +22,23 @@ the sentence encoder is not the Universal Sentence Encoder, so thresholds are no
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from stockade.attacks.constraints import of_same_pos
-from stockade.attacks.greedy import changes_allowed, descending
+from stockade.attacks.constraints import SamePos
+from stockade.attacks.greedy import changeable, changes_allowed, descending
 from stockade.attacks.importance import importance
 from stockade.attacks.registry import register
 from stockade.attacks.similarity import Reference, Scale, Similarity
 from stockade.attacks.steps import take_step
+from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
-from stockade.lexicon import is_stop_word, load_neighbours
+from stockade.lexicon import load_neighbours
 
 Accept = Literal["improves", "beats-original"]
 _AUTHORS = {
@@ -53,7 +55,7 @@ _TEXTATTACK = {"min_cosine": 0.5, "reference": "previous", "score_first": False}
 
 @register("textfooler", paper="Jin et al. 2020", presets={"paper": {}, "authors": _AUTHORS, "textattack": _TEXTATTACK})
 @dataclass(frozen=True, slots=True)
-class TextFooler:
+class TextFooler(WordAttack):
     """Swaps words for their nearest counter-fitted neighbours that keep part of speech and meaning."""
 
     candidates: int = 50
@@ -70,45 +72,45 @@ class TextFooler:
     skip_stop_words: bool = True
     score_first: bool = True
     accept: Accept = "improves"
-    max_changed: float | None = None
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text, neighbours = example.text, load_neighbours()
-        words = [i for i in text.indices if not (self.skip_stop_words and is_stop_word(text.words[i], "function"))]
+        words = changeable(example, self.skip_stop_words, "function")
         words = [i for i in words if neighbours.neighbours(text.words[i], count=1, min_cosine=self.min_cosine)]
         if not words:
             return Outcome.failed("no word has a neighbour")
         clean, *hidden = await Score([text, *(self._hidden(text, i) for i in words)])
         order = descending(words, [importance(clean, scores, example.label) for scores in hidden])
-        similarity = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
+        constraint = self.limits(
+            SamePos(self.noun_verb_exchange) if self.same_pos else None,
+            Similarity(self.scale, self.threshold, self.window, self.reference, self.short),
+        )
         start = example.gain(clean)
-        current, gain, changed = text, start, 0
+        current, gain = text, start
         allowed = changes_allowed(example, self.max_changed)
         for index in order:
-            if changed >= allowed:
+            if len(current.edits) >= allowed:
                 return Outcome.failed(f"no success with {allowed} changed words", current)
             step = await take_step(
                 example,
                 current,
                 index,
                 self._candidates(current, index),
-                similarity,
+                constraint,
                 score_first=self.score_first,
                 must_beat=gain if self.accept == "improves" else start,
             )
             if step.winner is not None:
                 return Outcome.found(step.winner)
             if step.best is not None:
-                current, gain, changed = step.best, step.gain, changed + 1
+                current, gain = step.best, step.gain
         return Outcome.failed("every word was tried", current)
 
     def _hidden(self, text: Text, index: int) -> Text:
         return text.delete(index) if self.hide == "delete" else text.replace(index, self.unknown)
 
-    def _candidates(self, text: Text, index: int) -> list[Text]:
+    def _candidates(self, text: Text, index: int) -> Sequence[Text]:
         own = text.words[index]
         found = load_neighbours().neighbours(own, count=self.candidates, min_cosine=self.min_cosine)
         words = [neighbour.word for neighbour in found if is_single_word(neighbour.word)]
-        if self.same_pos:
-            words = of_same_pos(text, index, words, noun_verb_exchange=self.noun_verb_exchange)
-        return [text.replace(index, match_case(word, own)) for word in words]
+        return self.written([text.replace(index, match_case(word, own)) for word in words], text, index)

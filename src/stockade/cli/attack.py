@@ -45,6 +45,12 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice.")
 @click.option("--budget", type=int, help="The most queries per text.")
 @click.option("--max-changed", type=float, help="The largest share of words that may change, such as 0.2.")
+@click.option(
+    "--constraint",
+    metavar="EXPRESSION",
+    help="What candidates must keep, such as 'same-pos & similarity(cosine, 0.9) & edit-distance(30)'.",
+)
+@click.option("--repair-articles", is_flag=True, default=None, help='Put "a" and "an" right in front of new words.')
 @click.option("--targeted", metavar="LABEL", help="Succeed only when the model says this class.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/attack-DATE-TIME]")
 @click.option("--resume", is_flag=True, help="Go on with the run in --out; MODEL and DATA may be left out.")
@@ -111,6 +117,8 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
                     seed=options["seed"],
                     budget=options["budget"],
                     max_changed=options["max_changed"],
+                    constraint=options["constraint"],
+                    repair_articles=options["repair_articles"],
                     target=options["targeted"],
                     out=out,
                     resume=options["resume"],

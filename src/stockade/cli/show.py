@@ -36,8 +36,10 @@ def command(run: Path, attack: str | None, status: str, limit: int) -> None:
     for record in islice(chosen, limit):
         before, after = record.original_prediction or "–", record.adversarial_prediction
         verdict = f"{before} → {after}" if after else f"{before}, {record.status}: {record.reason}"
+        pushed = f", {record.pushed_out} words pushed out of what the model reads" if record.pushed_out else ""
         screen.print(
-            f"[bold]{record.attack}[/] example {record.id}  {verdict}  ({record.queries} queries)", highlight=False
+            f"[bold]{record.attack}[/] example {record.id}  {verdict}  ({record.queries} queries{pushed})",
+            highlight=False,
         )
         if record.premise is not None:
             screen.print(f"premise: {record.premise}", style="dim", markup=False, highlight=False, soft_wrap=True)

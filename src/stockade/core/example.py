@@ -44,12 +44,21 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A text with its true class and, for targeted attacks, the class the attacker wants instead."""
+    """A text with its true class and, for targeted attacks, the class the attacker wants instead.
+
+    `read` are the words that the model reads, where it cannot read all of them: changing another has no effect.
+    """
 
     id: str
     text: Text
     label: int
     target: int | None = None
+    read: range | None = None
+
+    @property
+    def indices(self) -> range:
+        """The words worth changing."""
+        return self.text.indices if self.read is None else self.read
 
     def fooled(self, scores: Scores) -> bool:
         """Whether these scores mean that the attack has reached its goal."""

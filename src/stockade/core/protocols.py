@@ -75,6 +75,15 @@ class WhiteBoxClassifier(Classifier, Protocol):
 
 
 @runtime_checkable
+class WindowedClassifier(Protocol):
+    """A classifier that may cut a text to what it can read, and says which words are left."""
+
+    def words_read(self, texts: Sequence[Text]) -> list[range]:
+        """For each text the words of which the model sees at least a piece; they are always in one stretch."""
+        ...
+
+
+@runtime_checkable
 class ParallelClassifier(Protocol):
     """A classifier that computes several batches at once better than one batch on several threads."""
 

@@ -57,3 +57,5 @@ class Record:
     premise: str | None = None
     hit_rate: float | None = None
     """For randomised models: the share of fresh draws that the adversarial text fools."""
+    pushed_out: int = 0
+    """How many words the edits have pushed out of what the model reads."""

@@ -55,6 +55,13 @@ class Confirm(Request[list[Scores]]):
 
 
 @dataclass(frozen=True, slots=True)
+class Reach(Request[range]):
+    """The words of a text that the victim reads; all of them unless it cuts long texts. Costs no query."""
+
+    text: Text
+
+
+@dataclass(frozen=True, slots=True)
 class Gradient(Request[list[NDArray[np.float32]]]):
     """For each text the gradient of the loss of `label` with respect to each word's input vector (white box)."""
 

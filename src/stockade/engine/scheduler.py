@@ -15,7 +15,19 @@ from stockade.core.errors import SearchStopped, StockadeError
 from stockade.engine.budget import Meter
 from stockade.engine.gradients import GradientService
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Confirm, Embed, Fill, Gradient, Perplexity, Predict, Request, Score, Vocabulary
+from stockade.engine.reach import ReachService
+from stockade.engine.requests import (
+    Confirm,
+    Embed,
+    Fill,
+    Gradient,
+    Perplexity,
+    Predict,
+    Reach,
+    Request,
+    Score,
+    Vocabulary,
+)
 from stockade.engine.scoring import ScoringService
 
 Result = TypeVar("Result")
@@ -75,6 +87,7 @@ class Scheduler:
         services: dict[type[Request[Any]], Service] = {
             Score: scoring.answer_scores,
             Confirm: scoring.answer_confirmations,
+            Reach: ReachService(scoring.classifier).answer,
             Gradient: gradients.answer,
             Vocabulary: gradients.answer_vocabulary,
         }

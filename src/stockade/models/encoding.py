@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from stockade.core.text import TextInput
+from stockade.core.text import Text, TextInput
 
 _ID = "i"
 _ID_BYTES = array(_ID).itemsize
@@ -26,6 +27,8 @@ _ID_TYPE = np.dtype(_ID)
 _REMEMBERED = 100_000
 _NO_LIMIT = 1_000_000
 """Tokenizers that know no limit say so with a huge number."""
+_SPECIAL_TOKENS = 8
+"""More than any tokenizer adds to a pair; no token is shorter than a byte, so few bytes are few tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,34 @@ class TextEncoder:
         cut = {} if self.maximum is None else {"truncation": "longest_first", "max_length": self.maximum}
         found = self.tokenizer(*([text] for text in texts), **cut)  # as lists: an empty second text alone is ignored
         return found["input_ids"][0], found.get("token_type_ids", [[]])[0]
+
+    def words_read(self, texts: Sequence[Text]) -> list[range]:
+        """For each text the words that are left when it is cut to what the model can read.
+
+        A slow tokenizer cannot tell where its tokens stand; all words then count as read.
+        """
+        if self.maximum is None or not self.tokenizer.is_fast:
+            return [text.indices for text in texts]
+        return [self._words_read(text, self.maximum) for text in texts]
+
+    def _words_read(self, text: Text, maximum: int) -> range:
+        sides = (str(text),) if text.premise is None else (text.premise, str(text))
+        if sum(len(side.encode("utf-8", "surrogatepass")) for side in sides) + _SPECIAL_TOKENS <= maximum:
+            return text.indices
+        cut = self.tokenizer(*sides, truncation="longest_first", max_length=maximum, return_offsets_mapping=True)
+        if len(cut["input_ids"]) < maximum:
+            return text.indices
+        own = len(sides) - 1
+        kept = [
+            (start, end)
+            for (start, end), side in zip(cut["offset_mapping"], cut.sequence_ids(), strict=True)
+            if side == own and end > start
+        ]
+        if not kept:
+            return range(0)
+        first, last = kept[0][0], kept[-1][1]
+        ends = [start + len(word) for start, word in zip(text.starts, text.words, strict=True)]
+        return range(bisect_right(ends, first), bisect_left(text.starts, last))
 
     def tensors(self, batch: Sequence[EncodedText], device: torch.device) -> dict[str, Tensor]:
         """The batch as the model's arguments, padded to its longest text on the tokenizer's side."""

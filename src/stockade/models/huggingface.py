@@ -123,6 +123,10 @@ class HuggingFaceClassifier:
         rows = in_length_batches(self.encode(inputs), self.predict_encoded, _BATCH_TOKENS, _BATCH_ROWS)
         return np.array(rows, dtype=np.float64).reshape(len(inputs), len(self.labels))
 
+    def words_read(self, texts: Sequence[Text]) -> list[range]:
+        """The words of each text that are left when it is cut to what the model can read."""
+        return self._encoder.words_read(texts)
+
     def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
         """What the loss of a class does when a word's input vector moves; a row per word."""
         from stockade.models.gradients import word_gradients

@@ -169,6 +169,7 @@ def make_record(
         perturbed_percent=None if adversarial is None else adversarial.perturbed_percent,
         premise=example.text.premise,
         hit_rate=trial.hit_rate,
+        pushed_out=trial.pushed_out,
     )
 
 

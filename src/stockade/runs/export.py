@@ -82,7 +82,7 @@ def _parquet(rows: Iterator[dict[str, Any]], stream: IO[bytes]) -> int:
 
     scores = pa.list_(pa.float64())
     edit = pa.struct([("op", pa.string()), ("index", pa.int64()), ("before", pa.string()), ("after", pa.string())])
-    kinds = {"queries": pa.int64(), "rows": pa.int64(), "edits": pa.list_(edit)}
+    kinds = {"edits": pa.list_(edit)} | {name: pa.int64() for name in ("queries", "rows", "pushed_out")}
     kinds |= {"original_scores": scores, "adversarial_scores": scores}
     kinds |= {name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate")}
     schema = pa.schema([(field.name, kinds.get(field.name, pa.string())) for field in dataclasses.fields(Record)])

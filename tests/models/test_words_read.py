@@ -1,0 +1,115 @@
+"""Which words of a long text a model reads, and that no other is attacked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from stockade.attacks.bae import BAE
+from stockade.attacks.bert_attack import BertAttack
+from stockade.attacks.deepwordbug import DeepWordBug
+from stockade.attacks.pwws import PWWS
+from stockade.attacks.textfooler import TextFooler
+from stockade.core.protocols import WindowedClassifier
+from stockade.core.text import Text, TextInput
+from stockade.models.huggingface import HuggingFaceClassifier
+from tests.attacks.driving import attack
+from tests.models.conftest import tiny_bert, tiny_tokenizer
+from tests.toys import BagEncoder, ListMaskedLM, WeightVictim, words_of
+
+
+def victim(maximum: int = 8, side: str = "right") -> HuggingFaceClassifier:
+    tokenizer = tiny_tokenizer(maximum)
+    tokenizer.truncation_side = side
+    return HuggingFaceClassifier(tiny_bert(), tokenizer)
+
+
+def test_a_short_text_is_read_whole() -> None:
+    assert victim().words_read([Text.parse("the film"), Text.parse("the film was bad and bad")]) == [range(2), range(6)]
+
+
+def test_a_long_text_is_read_up_to_the_last_token_that_fits() -> None:
+    text = Text.parse("the film was greatly bad and not bad")  # 6 tokens fit; greatly has two
+    assert victim().words_read([text]) == [range(5)]
+    split = Text.parse("the film was bad and greatly bad")  # the first piece of the sixth word is the last token
+    assert victim().words_read([split]) == [range(6)]
+
+
+def test_punctuation_takes_its_place() -> None:
+    assert victim().words_read([Text.parse("the film . . was bad and not bad")]) == [range(4)]
+
+
+def test_a_tokenizer_that_cuts_on_the_left_reads_the_end() -> None:
+    assert victim(side="left").words_read([Text.parse("the film was bad and not bad film")]) == [range(2, 8)]
+
+
+def test_of_a_pair_the_hypothesis_counts() -> None:
+    pair = Text.parse("the film was bad and not bad", premise="a film")
+    assert victim(10).words_read([pair]) == [range(5)]
+    assert isinstance(victim(), WindowedClassifier)
+
+
+@dataclass
+class ShortSighted(WeightVictim):
+    """Reads the first `window` words only."""
+
+    window: int = 4
+
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Any:
+        seen = [" ".join(words_of(item)[: self.window]) for item in inputs]
+        self.asked += inputs
+        return WeightVictim(self.weights, self.bias).predict_proba(seen)
+
+    def words_read(self, texts: Sequence[Text]) -> list[range]:
+        return [range(min(self.window, len(text))) for text in texts]
+
+
+MLM = ListMaskedLM({"the": ["bad"], "good": ["more"], "": ["it"], "film": ["here"]})
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        BAE("R", threshold=0.0, same_pos=False),
+        TextFooler(threshold=0.0, window=None, min_cosine=0.0),
+        PWWS(),
+        DeepWordBug(),
+        DeepWordBug(scoring="replace-1", one_shot=False),
+    ],
+    ids=lambda method: type(method).__name__,
+)
+def test_words_beyond_the_window_are_not_attacked(method: Any) -> None:
+    model = ShortSighted({"good": 1.0, "film": 0.1}, bias=-0.3, window=4)
+    result = attack(model, "see the good film the good film", method, masked_lm=MLM, encoder=BagEncoder())
+    assert result.trial.status == "success", result.trial.reason
+    assert result.trial.text is not None
+    assert {edit.index for edit in result.trial.text.edits} <= {0, 1, 2, 3}
+    tails = {words_of(item)[-3:] for item in model.asked if len(words_of(item)) == 7}
+    assert tails == {("the", "good", "film")}
+
+
+def test_words_pushed_out_of_the_window_are_counted() -> None:
+    model = ShortSighted({"good": 1.0}, bias=-0.5, window=4)
+    lm = ListMaskedLM({"the": ["very"]})
+    method = BAE("I", threshold=0.0)
+    result = attack(model, "see it the good film", method, masked_lm=lm, encoder=BagEncoder())
+    assert str(result.trial.text) == "see it the very good film"
+    assert result.trial.pushed_out == 1
+    roomy = attack(
+        ShortSighted({"good": 1.0, "very": -1.0}, bias=-0.5, window=9),
+        "see it the good film",
+        method,
+        masked_lm=lm,
+        encoder=BagEncoder(),
+    )
+    assert roomy.trial.status == "success"
+    assert roomy.trial.pushed_out == 0
+
+
+def test_a_text_of_which_no_word_is_read_fails_with_a_reason() -> None:
+    result = attack(ShortSighted({}, bias=1.0, window=0), "good film", BertAttack())
+    assert result.trial.status == "failed"
+    assert result.trial.reason == "the model reads no word of the text"
