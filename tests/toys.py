@@ -89,6 +89,26 @@ class ListMaskedLM:
         self.asked += places
         return [ListMaskedLM.Place(*place) for place in places]
 
+    @dataclass(frozen=True)
+    class Words(Place):
+        words: tuple[str, ...]
+
+        @property
+        def numbers(self) -> tuple[int, ...]:
+            return tuple(range(len(self.words)))
+
+    def encode_words(self, place: tuple[str, str], words: Sequence[str]) -> list[ListMaskedLM.Words]:
+        self.asked.append(place)
+        return [ListMaskedLM.Words(*place, tuple(words))] if words else []
+
+    def chances(self, batch: Sequence[ListMaskedLM.Words]) -> list[tuple[float, ...]]:
+        """The first listed word has log-probability 0, the next -1, …; a word that is not listed -99."""
+        found = []
+        for part in batch:
+            listed = list(self.after.get((words_of(part.before) or ("",))[-1], ()))
+            found.append(tuple(-float(listed.index(w)) if w in listed else -99.0 for w in part.words))
+        return found
+
     def fill(self, batch: Sequence[ListMaskedLM.Place], count: int) -> list[tuple[Filling, ...]]:
         last = [(words_of(place.before) or ("",))[-1] for place in batch]
         lists = [self.after.get(word, ())[:count] for word in last]

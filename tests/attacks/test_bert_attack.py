@@ -89,7 +89,7 @@ def test_pieces_stop_words_antonyms_and_unlikely_guesses_are_dropped() -> None:
     table = {"great": (guesses("terrible", "the", "##ly", "bad", "late", score=3.0),)}
     assert run(weights, table, BertAttack(), "some great film").words == ("some", "bad", "film")
     assert run(weights, table, BertAttack(min_score=1.0), "some great film").trial.status == "failed"
-    assert run(weights, table, BertAttack(drop_antonyms=False), "some great film").words == ("some", "terrible", "film")
+    assert run(weights, table, BertAttack(antonyms="allow"), "some great film").words == ("some", "terrible", "film")
 
 
 def test_words_of_several_pieces_are_put_together_and_ranked_by_perplexity() -> None:
@@ -105,3 +105,24 @@ def test_a_candidate_that_does_not_help_is_taken_back() -> None:
     table = {"alpha": (guesses("worse"),), "beta": (guesses("gloom"),)}
     result = run(weights, table, BertAttack(max_changed=1.0), "alpha beta")
     assert result.words == ("alpha", "gloom")
+
+
+def test_antonyms_by_vectors_are_words_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Table:
+        def cosine(self, a: str, b: str) -> float | None:
+            return {"bad": 0.39, "late": 0.4, "odd": 0.0}.get(b)
+
+    monkeypatch.setattr("stockade.attacks.bert_attack.load_neighbours", Table)
+    weights = {"great": 1.0, "bad": -9.0, "odd": -9.0, "late": -1.0, "unlisted": -2.0}
+    by_vectors = BertAttack(antonyms="vectors")
+    table = {"great": (guesses("bad", "odd", "late"),)}
+    assert run(weights, table, by_vectors, "some great film").words == ("some", "late", "film")
+    table = {"great": (guesses("bad", "unlisted"),)}
+    assert run(weights, table, by_vectors, "some great film").words == ("some", "unlisted", "film")
+
+
+def test_no_more_words_change_than_allowed() -> None:
+    weights = {"great": 1.0, "fine": 1.0, "dull": 0.5, "flat": 0.5}
+    table = {"great": (guesses("dull"),), "fine": (guesses("flat"),)}
+    result = run(weights, table, BertAttack(max_changed=0.4), "great fine film")
+    assert result.trial.reason == "no success with 1 changed words"

@@ -16,7 +16,7 @@ from stockade.engine.requests import Score
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
 from tests.attacks.driving import attack
-from tests.toys import WeightVictim
+from tests.toys import ListMaskedLM, WeightVictim
 
 
 @dataclass(frozen=True)
@@ -99,3 +99,36 @@ def test_the_same_seed_breeds_the_same_text() -> None:
     small = Genetic(population=8, generations=6, max_changed=0.3)
     found = {attack(WeightVictim(weights()), "wa wb wc wd we wf wg", small, seed=4).trial.text for _ in range(3)}
     assert len(found) == 1
+
+
+class ManyNeighbours:
+    def neighbours(self, word: str, *, count: int = 50, max_squared_distance: float | None = None) -> tuple[Near, ...]:
+        return tuple(Near(f"{word}{letter}") for letter in "uvwxyz") if word.startswith("w") else ()
+
+
+def test_of_many_neighbours_only_the_likeliest_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.attacks.genetic.load_neighbours", ManyNeighbours)
+    victim = WeightVictim({"wa": 1.0}, bias=20.0)
+    masked_lm = ListMaskedLM({"": ["waz", "wav"]})
+    attack(victim, "wa", Genetic(population=3, generations=1, likely=2, max_changed=None), masked_lm=masked_lm)
+    assert set(victim.asked) == {"wa", "wav", "waz"}
+
+
+def test_the_fast_variant_drops_what_the_language_model_finds_far_less_likely(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("stockade.attacks.genetic.load_neighbours", ManyNeighbours)
+    victim = WeightVictim({"wa": 1.0}, bias=20.0)
+    fast = Genetic(population=3, generations=1, likely=None, max_drop=2.0, lm_window=1, max_changed=0.2)
+    masked_lm = ListMaskedLM({"b": ["way", "wa", "wau", "wav", "waw"], "x": ["wbz"]})  # wau is 1 below wa, wav 2, waw 3
+    attack(victim, "a b wa c d e", fast, masked_lm=masked_lm)
+    assert {text.split()[2] for text in victim.asked if isinstance(text, str)} == {"wa", "wau", "wav", "way"}
+    assert ("b ", " c") in masked_lm.asked  # one word to either side
+
+
+def test_no_plausible_neighbour_is_no_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.attacks.genetic.load_neighbours", ManyNeighbours)
+    result = attack(
+        WeightVictim({}, bias=1.0), "wa", Genetic(likely=None, max_drop=1.0), masked_lm=ListMaskedLM({"": ["wa"]})
+    )
+    assert (result.trial.status, result.trial.reason) == ("failed", "no word has a near neighbour")

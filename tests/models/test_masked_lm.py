@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 from stockade.core.errors import ModelError
 from stockade.core.text import Text
 from stockade.engine.language import FillingService
-from stockade.engine.requests import Fill
+from stockade.engine.requests import Chances, Fill
 from stockade.models.masked_lm import MaskedLM
 from stockade.models.minilm import minilm_folder
 
@@ -84,3 +84,40 @@ def test_a_text_that_holds_a_mask_token_already_is_filled_at_its_own_place(defau
     ((again, other),) = service.answer([Fill([(text, len(text.words) - 1), (text, 0)], 5)])
     assert again is found
     assert other != found
+
+
+def chances(model: MaskedLM, place: tuple[str, str], *asked: str) -> list[float]:
+    service = FillingService(lambda: model)
+    text = Text.parse(place[0] + "x" + place[1])
+    (found,) = service.answer_chances([Chances(text, len(Text.parse(place[0])), asked)])
+    return found
+
+
+def test_the_chance_of_a_word_is_its_share_of_all_tokens(default: MaskedLM) -> None:
+    place = ("the movie was absolutely ", " .")
+    (best,) = default.fill(default.encode([place]), len(default._words))
+    scores = torch.tensor([filling.score for filling in best])
+    expected = {f.word: f.score - scores.logsumexp(0).item() for f in best if f.whole}
+    found = chances(default, place, "terrible", "great", "guitar")
+    assert found == pytest.approx([expected["terrible"], expected["great"], expected["guitar"]], abs=1e-3)
+    assert found[1] > found[2]
+
+
+def test_pieces_are_hidden_together_and_added_up(default: MaskedLM) -> None:
+    tokenizer = default._tokenizer
+    pieces = tokenizer("unwatchably", add_special_tokens=False)["input_ids"]
+    assert len(pieces) > 1
+    ids = tokenizer("a film . so bad", add_special_tokens=False)["input_ids"]
+    row = [tokenizer.cls_token_id, *ids[:2], *[tokenizer.mask_token_id] * len(pieces), *ids[2:], tokenizer.sep_token_id]
+    with torch.inference_mode():
+        states = default._hidden(torch.tensor([row]), torch.ones(1, len(row), dtype=torch.int64))[0]
+        logs = default._head(states[3 : 3 + len(pieces)]).log_softmax(1)
+    expected = sum(logs[at, piece].item() for at, piece in enumerate(pieces))
+    found = chances(default, ("a film ", ". so bad"), "good", "unwatchably")
+    assert found[1] == pytest.approx(expected, abs=1e-3)
+
+
+def test_chances_on_a_text_as_long_as_the_window_fit(default: MaskedLM) -> None:
+    found = chances(default, ("film " * 600, ""), "unwatchably", "good")
+    assert all(chance < 0 for chance in found)
+    assert default.encode_words(("a ", " film"), []) == []

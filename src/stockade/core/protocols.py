@@ -44,6 +44,13 @@ class Encoded(Protocol):
     def __len__(self) -> int: ...
 
 
+class EncodedWords(Encoded, Protocol):
+    """Words of one number of pieces at a place; `numbers` are their places in the list that was asked about."""
+
+    @property
+    def numbers(self) -> tuple[int, ...]: ...
+
+
 @runtime_checkable
 class EncodingClassifier(Classifier, Protocol):
     """A classifier that lets the engine tokenise once, batch by true length and drop texts it cannot tell apart."""
@@ -121,6 +128,14 @@ class MaskedLanguageModel(Protocol):
     def encode(self, places: Sequence[tuple[str, str]]) -> Sequence[Encoded]: ...
 
     def fill(self, batch: Sequence[Any], count: int) -> list[tuple[Filling, ...]]: ...
+
+    def encode_words(self, place: tuple[str, str], words: Sequence[str]) -> Sequence[EncodedWords]:
+        """The question how likely each word is at a place, in one part for each number of pieces."""
+        ...
+
+    def chances(self, batch: Sequence[Any]) -> list[tuple[float, ...]]:
+        """The log-probabilities of the words of each part; of a word of several pieces, that of all together."""
+        ...
 
     def predict(self, text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[tuple[Filling, ...], ...]]:
         """Guesses at every piece of the words at `spans` of a text that is seen as it is."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.core.protocols import Filling, MaskedLanguageModel, SentenceEncoder
+from stockade.core.protocols import Encoded, Filling, MaskedLanguageModel, SentenceEncoder
 from stockade.core.text import Text
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
-from stockade.engine.requests import Embed, Fill, Perplexity, Predict
+from stockade.engine.requests import Chances, Embed, Fill, Perplexity, Predict
 
+Answer = TypeVar("Answer")
 Vector = NDArray[np.float32]
 _FILL_BYTES = 64 * 2**20
 _EMBED_BYTES = 32 * 2**20
@@ -49,6 +51,20 @@ class FillingService:
                 table[key] = model.predict(key[0], spans, request.count)
         return [table[str(request.text), request.count] for request in requests]
 
+    def answer_chances(self, requests: Sequence[Chances]) -> list[list[float]]:
+        """The log-probabilities of the words at each place; the same question is computed once."""
+        questions = [(_around(request.text, request.index), tuple(request.words)) for request in requests]
+        model = self._ready()
+        asked = {(place, words): model.encode_words(place, words) for place, words in dict.fromkeys(questions)}
+        computed = iter(self._in_batches([part for parts in asked.values() for part in parts], model.chances))
+        table: dict[tuple[tuple[str, str], tuple[str, ...]], list[float]] = {}
+        for question, parts in asked.items():
+            table[question] = [float("-inf")] * len(question[1])
+            for part in parts:
+                for number, chance in zip(part.numbers, next(computed), strict=True):
+                    table[question][number] = chance
+        return [table[question] for question in questions]
+
     def answer_perplexities(self, requests: Sequence[Perplexity]) -> list[list[float]]:
         rows = [[tuple(filling.token for filling in row) for row in request.rows] for request in requests]
         unique = list(dict.fromkeys(row for group in rows for row in group))
@@ -78,15 +94,19 @@ class FillingService:
 
     def _compute(self, places: Sequence[tuple[str, str]], count: int) -> list[tuple[Filling, ...]]:
         model = self._ready()
-        encoded = model.encode(places)
-        lengths = [len(item) for item in encoded]
-        answers: dict[int, tuple[Filling, ...]] = {}
+        return self._in_batches(model.encode(places), lambda batch: model.fill(batch, count))
+
+    def _in_batches(
+        self, items: Sequence[Encoded], compute: Callable[[Sequence[Any]], Sequence[Answer]]
+    ) -> list[Answer]:
+        lengths = [len(item) for item in items]
+        answers: dict[int, Answer] = {}
         for indices in cut_batches(lengths, self._budget):
             started = time.perf_counter()
-            rows = model.fill([encoded[i] for i in indices], count)
+            rows = compute([items[i] for i in indices])
             self._budget.observe(len(indices) * lengths[indices[0]], time.perf_counter() - started)
             answers.update(zip(indices, rows, strict=True))
-        return [answers[index] for index in range(len(places))]
+        return [answers[index] for index in range(len(items))]
 
 
 class EmbeddingService:

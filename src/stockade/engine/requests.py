@@ -86,6 +86,15 @@ class Fill(Request[list[tuple[Filling, ...]]]):
 
 
 @dataclass(frozen=True, slots=True)
+class Chances(Request[list[float]]):
+    """How likely a masked LM finds each word in place of the word at `index`, as log-probabilities."""
+
+    text: Text
+    index: int
+    words: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Predict(Request[list[tuple[tuple[Filling, ...], ...]]]):
     """What a masked LM would write at every word of a text it sees as it is: `count` guesses per word and piece."""
 

@@ -17,6 +17,7 @@ from stockade.engine.gradients import GradientService
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.reach import ReachService
 from stockade.engine.requests import (
+    Chances,
     Confirm,
     Embed,
     Fill,
@@ -94,6 +95,7 @@ class Scheduler:
         if filling is not None:
             services |= {
                 Fill: filling.answer,
+                Chances: filling.answer_chances,
                 Predict: filling.answer_predictions,
                 Perplexity: filling.answer_perplexities,
             }

@@ -47,6 +47,23 @@ class EncodedPlace:
         return len(self.ids)
 
 
+@dataclass(frozen=True, slots=True)
+class EncodedWords:
+    """A tokenised text with mask tokens for words of as many pieces."""
+
+    ids: tuple[int, ...]
+    mask: int
+    pieces: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...]
+
+    @property
+    def key(self) -> Hashable:
+        return self.ids, self.pieces
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
 class MaskedLM:
     """A masked language model; make it with `default()` or `from_pretrained(name)`."""
 
@@ -57,6 +74,7 @@ class MaskedLM:
         self._tokenizer, self._hidden, self._head = tokenizer, hidden, head
         self._maximum = maximum
         self._words = whole_words(tokenizer)
+        self._blank_matters = any(mark in token for token in tokenizer.tokenize(" a") for mark in _BLANKS)
 
     @classmethod
     def default(cls, device: str | None = None) -> MaskedLM:
@@ -117,17 +135,27 @@ class MaskedLM:
         found = self._tokenizer(sides, add_special_tokens=False, verbose=False)["input_ids"] if sides else []
         return [self._place(found[at], found[at + 1]) for at in range(0, len(found), 2)]
 
-    def _place(self, before: list[int], after: list[int]) -> EncodedPlace:
-        room = self._maximum - 3
+    def _place(self, before: list[int], after: list[int], masks: int = 1) -> EncodedPlace:
+        room = max(0, self._maximum - 2 - masks)
         left = min(len(before), max(room // 2, room - len(after)))
         before, after = before[len(before) - left :], after[: room - left]
         tokenizer = self._tokenizer
         begin = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
         end = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
-        return EncodedPlace((begin, *before, tokenizer.mask_token_id, *after, end), 1 + len(before))
+        hidden = [tokenizer.mask_token_id] * masks
+        return EncodedPlace((begin, *before, *hidden, *after, end), 1 + len(before))
 
     def fill(self, batch: Sequence[EncodedPlace], count: int) -> list[tuple[Filling, ...]]:
         """The best `count` tokens at each mask with their raw scores."""
+        with torch.inference_mode():
+            states = self._hidden(*self._padded(batch))
+            rows = torch.arange(len(batch), device=states.device)
+            masks = torch.tensor([place.mask for place in batch], device=states.device)
+            best = self._head(states[rows, masks]).topk(count)
+        return self._fillings(best)
+
+    def _padded(self, batch: Sequence[EncodedPlace | EncodedWords]) -> tuple[Tensor, Tensor]:
+        """Ids and attention mask of a batch."""
         width = max(map(len, batch))
         pad = self._tokenizer.pad_token_id or 0
         flat = array("q")
@@ -136,13 +164,34 @@ class MaskedLM:
             flat.extend([pad] * (width - len(place)))
         ids = torch.frombuffer(flat, dtype=torch.int64).view(len(batch), width)
         lengths = torch.tensor([len(place) for place in batch])
-        attention = (torch.arange(width) < lengths[:, None]).long()
+        return ids, (torch.arange(width) < lengths[:, None]).long()
+
+    def encode_words(self, place: tuple[str, str], words: Sequence[str]) -> list[EncodedWords]:
+        """The place with as many mask tokens as the words have pieces, once for each number of pieces."""
+        before, after = self._tokenizer([place[0].rstrip(), place[1]], add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]
+        behind_blank = bool(before) and self._blank_matters
+        spelt = [f" {word}" if behind_blank else word for word in words]
+        pieces = self._tokenizer(spelt, add_special_tokens=False)["input_ids"] if spelt else []
+        parts = []
+        for length in sorted({len(found) for found in pieces} - {0}):
+            numbers = tuple(number for number, found in enumerate(pieces) if len(found) == length)
+            hidden = self._place(before, after, length)
+            parts.append(EncodedWords(hidden.ids, hidden.mask, tuple(tuple(pieces[n]) for n in numbers), numbers))
+        return parts
+
+    def chances(self, batch: Sequence[EncodedWords]) -> list[tuple[float, ...]]:
+        """The log-probability of each word: its pieces' log-probabilities, each at its own mask token, added up."""
         with torch.inference_mode():
-            states = self._hidden(ids, attention)
-            rows = torch.arange(len(batch), device=states.device)
-            masks = torch.tensor([place.mask for place in batch], device=states.device)
-            best = self._head(states[rows, masks]).topk(count)
-        return self._fillings(best)
+            states = self._hidden(*self._padded(batch))
+            found = []
+            for row, part in enumerate(batch):
+                length = len(part.pieces[0])
+                logs = self._head(states[row, part.mask : part.mask + length]).float().log_softmax(1)
+                chosen = torch.tensor(part.pieces, device=logs.device)
+                found.append(tuple(logs[torch.arange(length, device=logs.device), chosen].sum(1).tolist()))
+        return found
 
     def predict(self, text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[tuple[Filling, ...], ...]]:
         """Guesses at every piece of the words at `spans`; a word beyond what the model can read has no pieces."""
