@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stockade.engine.requests import Score
     from stockade.models import load_model
     from stockade.runs.run import Run
+    from stockade.studies.running import Study, study
 
 __version__ = "0.1.0"
 
@@ -37,11 +38,13 @@ _HOMES = {
     "Score": "stockade.engine.requests",
     "Scores": "stockade.core.example",
     "StockadeError": "stockade.core.errors",
+    "Study": "stockade.studies.running",
     "Text": "stockade.core.text",
     "attack": "stockade.api",
     "load_data": "stockade.datasets",
     "load_model": "stockade.models",
     "resume": "stockade.api",
+    "study": "stockade.studies.running",
 }
 
 __all__ = [
@@ -55,11 +58,13 @@ __all__ = [
     "Score",
     "Scores",
     "StockadeError",
+    "Study",
     "Text",
     "attack",
     "load_data",
     "load_model",
     "resume",
+    "study",
 ]
 
 
