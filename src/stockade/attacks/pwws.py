@@ -6,21 +6,27 @@
     H_i  = softmax(S)_i * dP_i
     replace words by their w*_i in order of decreasing H_i, until the label changes
 
+A word that is a named entity has one candidate in place of its synonyms: the most frequent entity of its type in the
+other classes of the data (see `lexicon/entities.py`). The paper has that on; here it is on when `entities` names a
+table, because it takes labelled data and an entity recogniser to make one (`stockade lexicon entities`). Entities of
+several words, of types that are not in the table, or in texts of a class that is not, are words like any other.
+
 Differences to the paper: an unknown word is written as `[UNK]` instead of a zeroed embedding, because the model is a
-black box; named entities are treated like other words; parts of speech come from a tagger that also works on
-lower-case text. The preset `authors` follows the authors' code, where a synonym must also have the same fine-grained
-tag and another lemma. `textattack` follows that package: any WordNet lemma whatever its part of speech, stop words
-kept, dP_i = 1 - min p_y, and the substitute chosen anew on the current text, kept only if it helps.
+black box; parts of speech come from a tagger that also works on lower-case text. The preset `authors` follows the
+authors' code, where a synonym must also have the same fine-grained tag and another lemma. `textattack` follows that
+package: any WordNet lemma whatever its part of speech, stop words kept, dP_i = 1 - min p_y, and the substitute chosen
+anew on the current text, kept only if it helps.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from stockade.attacks.entity_names import entity_swaps
 from stockade.attacks.greedy import changeable, changes_allowed, descending, greedy
 from stockade.attacks.registry import register
 from stockade.attacks.word_attack import WordAttack
@@ -29,6 +35,8 @@ from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
 from stockade.lexicon import load_tagger, load_wordnet, wordnet_pos
+from stockade.lexicon.entities import table_hash
+from stockade.lexicon.entity_finder import finder_name
 
 _TEXTATTACK = {"same_pos": "any", "skip_stop_words": True, "choose_again": True, "weight": "score"}
 
@@ -47,6 +55,14 @@ class PWWS(WordAttack):
     weight: Literal["drop", "score"] = "drop"
     """dP_i as the fall of p_y, or as 1 - min p_y, which adds the same constant to every word that has a synonym."""
     unknown: str = "[UNK]"
+    entities: str | None = None
+    """A table that `stockade lexicon entities` made: named entities are replaced by those of other classes."""
+
+    def resources(self) -> Mapping[str, str]:
+        """The table and what finds entities, if there is a table."""
+        if self.entities is None:
+            return {}
+        return {"entities": table_hash(self.entities), "entity_finder": finder_name()}
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
@@ -55,7 +71,7 @@ class PWWS(WordAttack):
             return Outcome.failed("every word is a stop word")
         clean = (await Score([text]))[0]
         hidden = await Score([text.replace(i, self.unknown) for i in words])
-        synonyms = self._synonyms(text, words)
+        synonyms = self._synonyms(text, words) | await self._names(example, words)
         best = await self._best_swaps(example, clean, synonyms)
         saliency = softmax([example.score(scores) for scores in hidden])
         order = descending(words, [weight * best[i][1] for i, weight in zip(words, saliency, strict=True)])
@@ -99,6 +115,13 @@ class PWWS(WordAttack):
     async def _swaps(self, text: Text, index: int, words: Sequence[str]) -> Sequence[Text]:
         """The text with each of the words at `index`, as far as that is allowed."""
         return await self.allowed([text.replace(index, word) for word in words], text, index)
+
+    async def _names(self, example: Example, indices: Sequence[int]) -> dict[int, Sequence[str]]:
+        """The candidates of words that are named entities."""
+        if self.entities is None:
+            return {}
+        swaps = await entity_swaps(self.entities, example)
+        return {i: swaps[i] for i in indices if i in swaps}
 
     def _synonyms(self, text: Text, indices: Sequence[int]) -> dict[int, Sequence[str]]:
         wordnet = load_wordnet()

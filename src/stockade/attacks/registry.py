@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from stockade.attacks.constraints import Constraint
 from stockade.attacks.options import validated
 from stockade.core.errors import OptionError, unknown_name
-from stockade.core.protocols import Attack
+from stockade.core.protocols import Attack, ResourcefulAttack
 
 AttackType = TypeVar("AttackType", bound=type)
 DEFAULT_PRESET = "paper"
@@ -64,6 +64,11 @@ class NamedAttack:
         fields = dataclasses.fields(self.attack)  # type: ignore[arg-type]
         values = {field.name: getattr(self.attack, field.name) for field in fields}
         return {name: str(value) if isinstance(value, Constraint) else value for name, value in values.items()}
+
+    @property
+    def resources(self) -> Mapping[str, str]:
+        """What the results depend on besides the options, with fingerprints; nothing for most attacks."""
+        return self.attack.resources() if isinstance(self.attack, ResourcefulAttack) else {}
 
 
 _REGISTERED: dict[str, AttackEntry] = {}

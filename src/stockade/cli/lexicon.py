@@ -1,12 +1,12 @@
-"""`stockade lexicon`: make a table of word neighbours, or look at one."""
+"""`stockade lexicon`: make a table of word neighbours or of named entities, or look at one."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from stockade.lexicon.neighbours import Observer
 
 EXAMPLES = ("great", "bad", "movie", "quickly")
+Item = TypeVar("Item")
 _FILE = click.Path(path_type=Path)
 
 
 @click.group("lexicon")
 def command() -> None:
-    """Word neighbours: build a table from word vectors, or see what is in one."""
+    """Word neighbours and named entities: make a table, or see what is in one."""
 
 
 @command.command("build")
@@ -48,8 +49,7 @@ def build(
 
     if out.suffix != ".npz":
         raise OptionError(f'The table must be an .npz file, not "{out.name}"; give {out.with_suffix(".npz").name}.')
-    if not out.resolve().parent.is_dir():
-        raise OptionError(f"There is no folder {out.resolve().parent} to write {out.name} to; make it first.")
+    _refuse_missing_folder(out)
     recipe = Recipe(vectors, synonyms, antonyms, words, whiten, CounterFitting(epochs=epochs))
     with _watch() as observe:
         fitted, about = recipe.build(observe)
@@ -80,6 +80,77 @@ def info(file: Path | None, words: tuple[str, ...], count: int) -> None:
     for word in words or EXAMPLES:
         near = "  ".join(f"{name} {cosine:.2f}" for name, cosine in table.neighbours(word, count=count))
         click.echo(f"\n{word}\n    {near or 'not in the table'}")
+
+
+@command.command("entities")
+@click.argument("data")
+@click.option("--out", type=_FILE, required=True, help="The table to write (JSON).")
+@click.option("--text-column", help="The column of the text.")
+@click.option("--label-column", help="The column of the label.")
+@click.option("--label-map", multiple=True, metavar="DATA=NAME", help="What the table calls a label; repeat.")
+@click.option("--limit", type=int, help="Read a sample of this many rows.  [default: all]")
+def entities(
+    data: str,
+    out: Path,
+    text_column: str | None,
+    label_column: str | None,
+    label_map: tuple[str, ...],
+    limit: int | None,
+) -> None:
+    """Count the named entities of labelled DATA and write which ones stand in for those of each class.
+
+    Attack with the table: --attack pwws:entities=FILE
+
+    \b
+    stockade lexicon entities builtin:reviews:train --out entities.json
+    """
+    from stockade.core.errors import DataError
+    from stockade.datasets import load_data
+    from stockade.datasets.own_classes import by_own_classes
+    from stockade.lexicon.entities import EntityTable, choose_entities, count_entities
+    from stockade.lexicon.entity_finder import finder_name, load_finder
+
+    _refuse_missing_folder(out)
+    about = {"finder": finder_name()}  # refuses before any work when there is none
+    source = load_data(data, text_column=text_column, label_column=label_column)
+    examples = by_own_classes(source, limit=limit, label_map=dict(map(_renamed, label_map)))
+    with _watch() as observe:
+        labelled = ((examples.labels[example.label], str(example.text)) for example in examples)
+        counts = count_entities(_watched(labelled, examples.size, observe), load_finder())
+    table = choose_entities(counts)
+    if not any(table.values()):
+        raise DataError(
+            f"{source.name} gives no entity table: {counts.total:,} named entities were found in {examples.size:,} "
+            "texts, and no single word among those of one class can stand in another. Give more data."
+        )
+    about |= {"data": source.name, "fingerprint": examples.fingerprint}
+    EntityTable(table, {**about, "texts": dict(sorted(counts.texts.items())), "entities": counts.total}).write(out)
+    for name, words in table.items():
+        click.echo(f"{name}\n    " + ("  ".join(f"{kind} {word}" for kind, word in words.items()) or "no entity"))
+    click.echo(f"{counts.total:,} named entities in {examples.size:,} texts; table written to {out}", err=True)
+
+
+def _watched(items: Iterable[Item], total: int, observe: Observer | None) -> Iterator[Item]:
+    for number, item in enumerate(items):
+        if observe is not None:
+            observe("finding entities", number, total)
+        yield item
+
+
+def _renamed(written: str) -> tuple[str, str]:
+    from stockade.core.errors import OptionError
+
+    label, equals, name = written.partition("=")
+    if not (label.strip() and equals and name.strip()):
+        raise OptionError(f'--label-map {written} is not of the form DATA=NAME, as in "--label-map 1=positive".')
+    return label.strip(), name.strip()
+
+
+def _refuse_missing_folder(out: Path) -> None:
+    from stockade.core.errors import OptionError
+
+    if not out.resolve().parent.is_dir():
+        raise OptionError(f"There is no folder {out.resolve().parent} to write {out.name} to; make it first.")
 
 
 @contextmanager

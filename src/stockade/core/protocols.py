@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol, runtime_checkable
@@ -162,3 +162,14 @@ class Attack(Protocol):
     """
 
     async def search(self, example: Example, rng: Random) -> Outcome: ...
+
+
+@runtime_checkable
+class ResourcefulAttack(Protocol):
+    """An attack whose results depend on files or packages besides its options: the manifest records what they are and
+    `--resume` compares it.
+    """
+
+    def resources(self) -> Mapping[str, str]:
+        """Names and fingerprints of what it will use; an error here ends the command before anything is attacked."""
+        ...

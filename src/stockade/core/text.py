@@ -268,6 +268,11 @@ def match_case(word: str, like: str) -> str:
     return word
 
 
+def valid_unicode(string: str) -> str:
+    """The string with question marks for halves of surrogate pairs, which tokenizers refuse."""
+    return string if string.isascii() else string.encode("utf-8", "replace").decode("utf-8")
+
+
 @lru_cache(maxsize=65536)
 def is_single_word(string: str) -> bool:
     """Whether a string would be read as exactly one word, so that putting it into a text keeps the word count."""

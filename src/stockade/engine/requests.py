@@ -62,6 +62,11 @@ class Reach(Request[range]):
 
 
 @dataclass(frozen=True, slots=True)
+class ClassNames(Request[tuple[str, ...]]):
+    """What the victim's classes are called, in order. Costs no query."""
+
+
+@dataclass(frozen=True, slots=True)
 class Gradient(Request[list[NDArray[np.float32]]]):
     """For each text the gradient of the loss of `label` with respect to each word's input vector (white box)."""
 
@@ -86,12 +91,12 @@ class Fill(Request[list[tuple[Filling, ...]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Chances(Request[list[float]]):
-    """How likely a masked LM finds each word in place of the word at `index`, as log-probabilities."""
+class Chances(Request[list[tuple[float, ...]]]):
+    """How likely a masked LM finds words in place of another, as log-probabilities: for each question, which is a text,
+    the index of the word that is hidden, and words.
+    """
 
-    text: Text
-    index: int
-    words: Sequence[str]
+    questions: Sequence[tuple[Text, int, Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.reach import ReachService
 from stockade.engine.requests import (
     Chances,
+    ClassNames,
     Confirm,
     Embed,
     Fill,
@@ -89,6 +90,7 @@ class Scheduler:
             Score: scoring.answer_scores,
             Confirm: scoring.answer_confirmations,
             Reach: ReachService(scoring.classifier).answer,
+            ClassNames: lambda requests: [scoring.classifier.labels] * len(requests),
             Gradient: gradients.answer,
             Vocabulary: gradients.answer_vocabulary,
         }
