@@ -89,8 +89,8 @@ def test_a_text_that_holds_a_mask_token_already_is_filled_at_its_own_place(defau
 def chances(model: MaskedLM, place: tuple[str, str], *asked: str) -> list[float]:
     service = FillingService(lambda: model)
     text = Text.parse(place[0] + "x" + place[1])
-    (found,) = service.answer_chances([Chances(text, len(Text.parse(place[0])), asked)])
-    return found
+    ((found,),) = service.answer_chances([Chances([(text, len(Text.parse(place[0])), asked)])])
+    return list(found)
 
 
 def test_the_chance_of_a_word_is_its_share_of_all_tokens(default: MaskedLM) -> None:

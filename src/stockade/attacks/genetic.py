@@ -10,7 +10,7 @@ variant of Jia et al. (Certified Robustness to Adversarial Word Substitutions, E
 A neighbour is near within a squared distance of 0.5 in counter-fitted vectors (a cosine of 0.75). At most a fifth of
 the words change. Of a word's neighbours the `likely` ones are tried: the 4 that a language model finds likeliest in
 the text as it is then (`genetic`), or those that it finds on the original text at most e^5 times less likely than
-the word itself, six words to either side being seen (`genetic-fast`, which asks once and runs 40 generations).
+the word itself (`genetic-fast`, which asks once and runs 40 generations). It sees six words to either side.
 
 Differences to the papers: the language model is a masked LM, not the one-billion-word model; `likely=none` does
 without (as the transferability paper does, because the filter removes two thirds of the candidates). Untargeted unless
@@ -69,7 +69,7 @@ class Genetic(WordAttack):
     max_drop: float | None = None
     """Try only neighbours whose log-probability on the original text is at most so far below the word's own."""
     lm_window: int = 6
-    """How many words to either side the masked LM sees when `max_drop` is asked."""
+    """How many words to either side the masked LM sees."""
     temperature: float = 0.3
     skip_stop_words: bool = True
     max_changed: float | None = 0.2
@@ -95,46 +95,58 @@ class Genetic(WordAttack):
         return Outcome.failed(f"no success in {self.generations} generations", best.text)
 
     async def _sites(self, example: Example) -> dict[int, Site]:
-        table, sites = load_neighbours(), {}
+        table, text, sites = load_neighbours(), example.text, dict[int, Site]()
         for index in changeable(example, self.skip_stop_words, "function"):
-            word = example.text.words[index]
+            word = text.words[index]
             near = table.neighbours(word, count=50, max_squared_distance=self.max_squared_distance)
             words = [match_case(one.word, word) for one in near if is_single_word(one.word)][: self.neighbours]
-            if words and self.max_drop is not None:
-                words = await self._plausible(example.text, index, words, self.max_drop)
             if words:
                 sites[index] = Site(tuple(words), len(near))
-        return sites
+        return sites if self.max_drop is None else await self._plausible(text, sites, self.max_drop)
 
-    async def _plausible(self, text: Text, index: int, words: Sequence[str], max_drop: float) -> list[str]:
-        """The words that fit where they would stand hardly worse than the word that stands there."""
+    async def _plausible(self, text: Text, sites: dict[int, Site], max_drop: float) -> dict[int, Site]:
+        """The sites with the words that fit where they would stand hardly worse than the word that stands there."""
+        asked = await Chances([self._question(text, i, (text.words[i], *site.words)) for i, site in sites.items()])
+        plausible = {}
+        for (index, site), (own, *chances) in zip(sites.items(), asked, strict=True):
+            words = tuple(w for w, chance in zip(site.words, chances, strict=True) if chance >= own - max_drop)
+            if words:
+                plausible[index] = Site(words, site.weight)
+        return plausible
+
+    def _question(self, text: Text, index: int, words: Sequence[str]) -> tuple[Text, int, Sequence[str]]:
         start = max(0, index - self.lm_window)
-        part = text.part(start, index + self.lm_window + 1)
-        own, *chances = await Chances(part, index - start, [text.words[index], *words])
-        return [word for word, chance in zip(words, chances, strict=True) if chance >= own - max_drop]
-
-    async def _swaps(self, text: Text, index: int, words: Sequence[str]) -> Sequence[Text]:
-        """The text with each word at `index` that the masked LM, if asked, finds likeliest there."""
-        if self.likely is not None and len(words) > self.likely:
-            chances = await Chances(text, index, words)
-            ranked = sorted(range(len(words)), key=lambda number: -round(chances[number], 3))
-            words = [words[number] for number in sorted(ranked[: self.likely])]
-        return await self.allowed([text.replace(index, word) for word in words], text, index)
+        return text.part(start, index + self.lm_window + 1), index - start, words
 
     async def _perturbed(
         self, example: Example, texts: Sequence[Text], sites: dict[int, Site], allowed: int, rng: Random
     ) -> list[Member]:
         """Each text with the best swap at one drawn word, if it helps; all their candidates are scored together."""
+        drawn = [_draw(text, sites, allowed, rng) for text in texts]
+        places = [(text, index) for text, index in zip(texts, drawn, strict=True) if index is not None]
+        likely = iter(await self._likely_words(places, sites))
         tried: list[list[Text]] = []
-        for text in texts:
-            index = _draw(text, sites, allowed, rng)
-            tried.append([text] if index is None else [text, *await self._swaps(text, index, sites[index].words)])
+        for text, index in zip(texts, drawn, strict=True):
+            swaps = [] if index is None else [text.replace(index, word) for word in next(likely)]
+            tried.append([text] if index is None else [text, *await self.allowed(swaps, text, index)])
         scores = iter(await Score([text for group in tried for text in group]))
         members = []
         for group in tried:
             scored = [Member(text, next(scores)) for text in group]
             members.append(max(scored, key=lambda member: example.gain(member.scores)))
         return members
+
+    async def _likely_words(self, places: Sequence[tuple[Text, int]], sites: dict[int, Site]) -> list[tuple[str, ...]]:
+        """The words to try at each place: all of its site, or the `likely` ones, in the order of the site."""
+        words = [sites[index].words for _, index in places]
+        if self.likely is None or not any(len(group) > self.likely for group in words):
+            return words
+        asked = await Chances([self._question(text, i, sites[i].words) for text, i in places])
+        kept = []
+        for group, chances in zip(words, asked, strict=True):
+            ranked = sorted(range(len(group)), key=lambda number: -round(chances[number], 3))
+            kept.append(tuple(group[number] for number in sorted(ranked[: self.likely])))
+        return kept
 
 
 def _draw(text: Text, sites: dict[int, Site], allowed: int, rng: Random) -> int | None:

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.protocols import Encoded, Filling, MaskedLanguageModel, SentenceEncoder
-from stockade.core.text import Text
+from stockade.core.text import Text, valid_unicode
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
 from stockade.engine.requests import Chances, Embed, Fill, Perplexity, Predict
 
 Answer = TypeVar("Answer")
+Question = tuple[tuple[str, str], tuple[str, ...]]
+"""What stands before and behind a hidden word, and the words that might stand there."""
 Vector = NDArray[np.float32]
 _FILL_BYTES = 64 * 2**20
 _EMBED_BYTES = 32 * 2**20
@@ -34,6 +36,7 @@ class FillingService:
         self._model: MaskedLanguageModel | None = None
         self._budget = TokenBudget()
         self._cache: BoundedCache[tuple[Filling, ...]] = BoundedCache(_FILL_BYTES)
+        self._chances: BoundedCache[tuple[float, ...]] = BoundedCache(_FILL_BYTES)
 
     def answer(self, requests: Sequence[Fill]) -> list[list[tuple[Filling, ...]]]:
         wanted = [[(_around(text, index), request.count) for text, index in request.places] for request in requests]
@@ -45,25 +48,40 @@ class FillingService:
         model = self._ready()
         table: dict[tuple[str, int], list[tuple[tuple[Filling, ...], ...]]] = {}
         for request in requests:
-            text, key = request.text, (str(request.text), request.count)
+            text, key = request.text, (valid_unicode(str(request.text)), request.count)
             if key not in table:
                 spans = [(start, start + len(word)) for start, word in zip(text.starts, text.words, strict=True)]
                 table[key] = model.predict(key[0], spans, request.count)
-        return [table[str(request.text), request.count] for request in requests]
+        return [table[valid_unicode(str(request.text)), request.count] for request in requests]
 
-    def answer_chances(self, requests: Sequence[Chances]) -> list[list[float]]:
+    def answer_chances(self, requests: Sequence[Chances]) -> list[list[tuple[float, ...]]]:
         """The log-probabilities of the words at each place; the same question is computed once."""
-        questions = [(_around(request.text, request.index), tuple(request.words)) for request in requests]
+        asked = [[(_around(text, i), tuple(words)) for text, i, words in request.questions] for request in requests]
+        table: dict[Question, tuple[float, ...]] = {}
+        missing: list[Question] = []
+        for question in dict.fromkeys(question for group in asked for question in group):
+            known = self._chances.get((*question[0], *question[1]))
+            if known is None:
+                missing.append(question)
+            else:
+                table[question] = known
+        for question, found in zip(missing, self._compute_chances(missing), strict=True):
+            table[question] = found
+            self._chances.put((*question[0], *question[1]), found)
+        return [[table[question] for question in group] for group in asked]
+
+    def _compute_chances(self, questions: Sequence[Question]) -> list[tuple[float, ...]]:
         model = self._ready()
-        asked = {(place, words): model.encode_words(place, words) for place, words in dict.fromkeys(questions)}
-        computed = iter(self._in_batches([part for parts in asked.values() for part in parts], model.chances))
-        table: dict[tuple[tuple[str, str], tuple[str, ...]], list[float]] = {}
-        for question, parts in asked.items():
-            table[question] = [float("-inf")] * len(question[1])
-            for part in parts:
+        parts = [model.encode_words(place, words) for place, words in questions]
+        computed = iter(self._in_batches([part for group in parts for part in group], model.chances))
+        answers = []
+        for (_, words), group in zip(questions, parts, strict=True):
+            found = [float("-inf")] * len(words)
+            for part in group:
                 for number, chance in zip(part.numbers, next(computed), strict=True):
-                    table[question][number] = chance
-        return [table[question] for question in questions]
+                    found[number] = chance
+            answers.append(tuple(found))
+        return answers
 
     def answer_perplexities(self, requests: Sequence[Perplexity]) -> list[list[float]]:
         rows = [[tuple(filling.token for filling in row) for row in request.rows] for request in requests]
@@ -129,7 +147,8 @@ class EmbeddingService:
         if missing:
             if self._model is None:
                 self._model = self._make()
-            for string, vector in zip(missing, self._model.embed(missing), strict=True):
+            vectors = self._model.embed([valid_unicode(string) for string in missing])
+            for string, vector in zip(missing, vectors, strict=True):
                 table[string] = vector
                 self._cache.put(string, vector)
         empty: Vector = np.zeros((0, 0), dtype=np.float32)
@@ -142,4 +161,4 @@ class EmbeddingService:
 def _around(text: Text, index: int) -> tuple[str, str]:
     """What stands before and behind a word."""
     string, start = str(text), text.starts[index]
-    return string[:start], string[start + len(text.words[index]) :]
+    return valid_unicode(string[:start]), valid_unicode(string[start + len(text.words[index]) :])
