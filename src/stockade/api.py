@@ -17,7 +17,7 @@ from stockade.attacks.registry import make_attack
 from stockade.core.errors import RunError, unknown_name
 from stockade.core.protocols import Classifier
 from stockade.datasets import prepare_examples
-from stockade.jobs import AttackJob, DataOptions, ModelOptions
+from stockade.jobs import AttackJob, DataOptions, ModelOptions, NeighbourFile
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import AttackSettings, Observer, check_answers, run_attacks
 from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest, write_json
@@ -47,6 +47,7 @@ def attack(
     max_words: int = 5_000,
     mlm: str | None = None,
     encoder: str | None = None,
+    neighbours: str | Path | None = None,
     concurrency: int = 64,
     batch_tokens: int | None = None,
     seconds: float | None = None,
@@ -60,7 +61,8 @@ def attack(
     tokenizer)` or pipeline, an estimator with `predict_proba`, any function from a list of texts to rows of
     probabilities; a list of `(text, label)`, a data frame. `attacks` are names as `stockade ls attacks` shows them,
     with a preset or options if you like: `"pwws@textattack"`, `"deepwordbug:scoring=tail"`. `constraint` is what every
-    candidate must keep, such as `"same-pos & similarity(cosine, 0.9)"`. Without `out` the run
+    candidate must keep, such as `"same-pos & similarity(cosine, 0.9)"`. `neighbours` is a table of word neighbours that
+    `stockade lexicon build` wrote, or a file of counter-fitted vectors. Without `out` the run
     lives in a temporary folder as long as the returned object; `run.save(folder)` keeps it.
     """
     data_options = data_options or DataOptions()
@@ -77,6 +79,7 @@ def attack(
         data_options if limit is None else replace(data_options, limit=limit),
         model_options or ModelOptions(),
         LanguageModels(mlm, encoder),
+        None if neighbours is None else NeighbourFile.read(neighbours),
     )
     settings = AttackSettings(job.attacks, seed, budget, max_words, concurrency, batch_tokens, seconds)
     if out is not None:
@@ -120,7 +123,8 @@ def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: boo
     )
     _begin(folder, job.manifest(classifier, examples), resume)
     try:
-        run_attacks(classifier, examples, settings, folder, observer, job.language)
+        table = None if job.neighbours is None else job.neighbours.table
+        run_attacks(classifier, examples, settings, folder, observer, job.language, table)
         if job.similarity:
             encoder = cache(job.language.make_encoder)
             with Store(folder, writable=True) as store:

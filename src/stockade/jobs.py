@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stockade.attacks.options import validated
 from stockade.attacks.registry import NamedAttack, make_attack
 from stockade.core.errors import RunError
 from stockade.core.protocols import Classifier
 from stockade.datasets import DataSource, ExampleSet, load_data
+from stockade.lexicon import Neighbours, read_neighbours
 from stockade.models import load_model
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import DEFAULT_LANGUAGE, describe_model
@@ -62,6 +64,21 @@ class ModelOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class NeighbourFile:
+    """A table of word neighbours, or vectors, of the user's own: what it was called and what was in it."""
+
+    reference: str
+    table: Neighbours
+
+    @classmethod
+    def read(cls, path: str | Path) -> NeighbourFile:
+        return cls(str(path), read_neighbours(path))
+
+    def describe(self) -> dict[str, str]:
+        return {"reference": self.reference, "fingerprint": self.table.fingerprint()}
+
+
+@dataclass(frozen=True, slots=True)
 class AttackJob:
     """A model, data, attacks, and every option that decides what they find."""
 
@@ -76,6 +93,7 @@ class AttackJob:
     data_options: DataOptions = DataOptions()
     model_options: ModelOptions = ModelOptions()
     language: LanguageModels = DEFAULT_LANGUAGE
+    neighbours: NeighbourFile | None = None
 
     def manifest(self, classifier: Classifier, examples: ExampleSet) -> dict[str, Any]:
         """The manifest of this job with the model and data it found."""
@@ -88,6 +106,7 @@ class AttackJob:
             "similarity": scale_of(self.language.encoder_name) if self.similarity else None,
             "mlm": self.language.masked_lm,
             "encoder": self.language.encoder,
+            "neighbours": None if self.neighbours is None else self.neighbours.describe(),
             "data_options": {**dataclasses.asdict(self.data_options), "label_map": dict(self.data_options.label_map)},
             "model_options": dataclasses.asdict(self.model_options),
         }
@@ -107,6 +126,7 @@ class AttackJob:
         model, data, config = manifest["model"]["reference"], manifest["data"]["reference"], manifest["config"]
         if model.startswith(_OBJECT) or data.startswith(_OBJECT):
             raise RunError(f"{folder} was made from Python objects: resume it from Python, with the same objects.")
+        neighbours = config.get("neighbours")
         return cls(
             model,
             data,
@@ -119,16 +139,22 @@ class AttackJob:
             DataOptions(**config["data_options"]),
             ModelOptions(**config["model_options"]),
             LanguageModels(config["mlm"], config["encoder"]),
+            None if neighbours is None else NeighbourFile.read(neighbours["reference"]),
         )
 
 
 def _describe(named: NamedAttack) -> dict[str, Any]:
-    return {"key": named.key, "name": named.name, "preset": named.preset, "options": named.options}
+    described = {"key": named.key, "name": named.name, "preset": named.preset, "options": named.options}
+    resources = dict(named.resources)
+    return {**described, "resources": resources} if resources else described
 
 
 def _from_description(described: Mapping[str, Any]) -> NamedAttack:
-    made = make_attack(described["name"], described["preset"], **described["options"])
-    return dataclasses.replace(made, key=described["key"])
+    """Every option as it was recorded: also those that are None, and those called like a parameter of `make_attack`."""
+    made = make_attack(described["name"], described["preset"])
+    options = validated(described["name"], type(made.attack), described["options"])
+    attack = dataclasses.replace(made.attack, **options)  # type: ignore[type-var]
+    return dataclasses.replace(made, attack=attack, key=described["key"])
 
 
 def _reference(given: object) -> str:

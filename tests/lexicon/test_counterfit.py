@@ -77,6 +77,8 @@ def test_a_near_word_follows_one_that_is_pulled_away_when_neighbourhoods_are_pre
     free = counterfit(near, [], pulled, CounterFitting(epochs=5, neighbourhood=1.0))
     assert cosine(kept, "film", "movie") > cosine(free, "film", "movie")
     np.testing.assert_allclose(free.matrix[1], near.matrix[1], atol=1e-6)
+    unweighted = counterfit(near, [], pulled, CounterFitting(epochs=5, preserve=0))
+    np.testing.assert_array_equal(unweighted.matrix, free.matrix)
 
 
 def test_a_pair_on_both_lists_counts_as_antonyms() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stockade.cli.lexicon import command
 from stockade.core.errors import DataError, OptionError
-from stockade.lexicon import load_neighbours, load_wordnet, read_neighbours
+from stockade.lexicon import load_neighbours, load_wordnet, read_neighbours, use_neighbours
 from stockade.lexicon.neighbours import Neighbours, Recipe, write_neighbours
 from stockade.lexicon.vectors import WordVectors, normalised
 
@@ -171,3 +171,25 @@ def test_options_that_cannot_work_are_refused_before_any_work(tmp_path: Path, ti
     for out, message in ((tmp_path / "t.txt", r"give t\.npz"), (tmp_path / "no" / "t.npz", "There is no folder")):
         with pytest.raises(OptionError, match=message):
             CliRunner().invoke(command, ["build", str(out), "--vectors", str(tiny)], catch_exceptions=False)
+
+
+def test_a_table_in_use_is_what_attacks_load_and_the_built_in_one_returns_afterwards(tiny: Path) -> None:
+    built_in, table = load_neighbours(), read_neighbours(tiny)
+    with use_neighbours(table):
+        assert load_neighbours() is table
+        with use_neighbours(None):
+            assert load_neighbours() is built_in
+        with pytest.raises(KeyError), use_neighbours(built_in):
+            raise KeyError
+        assert load_neighbours() is table
+    assert load_neighbours() is built_in
+
+
+def test_the_fingerprint_tells_tables_apart_and_not_files(tmp_path: Path, tiny: Path) -> None:
+    table = read_neighbours(tiny)
+    same = tmp_path / "same.vec"
+    same.write_text("6 3\n" + tiny.read_text(encoding="utf-8"), encoding="utf-8")
+    assert read_neighbours(same).fingerprint() == table.fingerprint()
+    for old, new in (("movie", "cinema"), ("0.2 1", "0.9 1")):
+        tiny.write_text(same.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+        assert read_neighbours(tiny).fingerprint() != table.fingerprint()

@@ -78,6 +78,9 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 )
 @click.option("--mlm", help="Another masked LM for the attacks that ask one: a folder or hub name.")
 @click.option("--encoder", help="Another sentence encoder: a sentence-transformers folder or name.")
+@click.option(
+    "--neighbours", metavar="FILE", help="Word neighbours of your own: a table of `stockade lexicon build`, or vectors."
+)
 @click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust.")
 @click.option(
     "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
@@ -126,6 +129,7 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
                     max_words=options["max_words"],
                     mlm=options["mlm"],
                     encoder=options["encoder"],
+                    neighbours=options["neighbours"],
                     data_options=_data_options(options),
                     model_options=_model_options(options),
                     observer=observer,

@@ -2,7 +2,7 @@
 
 from stockade.lexicon.counterfit import CounterFitting, counterfit
 from stockade.lexicon.homoglyphs import homoglyphs
-from stockade.lexicon.neighbours import Neighbour, Neighbours, load_neighbours, read_neighbours
+from stockade.lexicon.neighbours import Neighbour, Neighbours, load_neighbours, read_neighbours, use_neighbours
 from stockade.lexicon.pos import Tagger, load_tagger
 from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, is_stop_word
 from stockade.lexicon.tags import PENN_TO_UNIVERSAL, UNIVERSAL_TAGS, compatible, universal_tag, wordnet_pos
@@ -30,5 +30,6 @@ __all__ = [
     "read_neighbours",
     "read_vectors",
     "universal_tag",
+    "use_neighbours",
     "wordnet_pos",
 ]

@@ -74,7 +74,8 @@ def counterfit(
     options, size, matrix = options or CounterFitting(), len(vectors), vectors.matrix
     repelled = _both_ways(_rows(vectors, antonyms))
     attracted = _without(_both_ways(_rows(vectors, synonyms)), repelled, size)
-    near = _without(_near(matrix, options.neighbourhood), np.concatenate([repelled, attracted]), size)
+    near = _near(matrix, options.neighbourhood) if options.preserve else repelled[:0]  # all pairs of words: slow
+    near = _without(near, np.concatenate([repelled, attracted]), size)
     terms = (
         (repelled, -options.repel, np.float32(options.antonym_margin)),
         (attracted, options.attract, np.float32(options.synonym_margin)),

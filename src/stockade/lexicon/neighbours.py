@@ -5,16 +5,23 @@ fifty neighbours for each word, answers for any two words, and any count. Sums o
 single precision, whatever the order a machine adds them in, so every machine finds the same neighbours in the same
 order. A lookup is one product of a matrix with a vector, kept for the words asked last.
 
+Attacks ask `load_neighbours()`. A run that was given a table of its own says so with `use_neighbours`, so that no
+attack need know of files.
+
 The file is an .npz with `words` (UTF-8, one a line), `matrix` (int8) and `about` (JSON: what it was made from).
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -71,6 +78,12 @@ class Neighbours:
     def __contains__(self, word: object) -> bool:
         return isinstance(word, str) and word.lower() in self._index
 
+    def fingerprint(self) -> str:
+        """A hash of words and vectors: whatever file they come from, equal tables have equal ones."""
+        digest = hashlib.sha256("\n".join(self.words).encode("utf-8", "surrogatepass"))
+        digest.update(self.matrix.astype(np.int8).tobytes())
+        return digest.hexdigest()
+
     def neighbours(
         self,
         word: str,
@@ -113,9 +126,30 @@ class Neighbours:
         return tuple(Neighbour(self.words[i], float(cosines[i])) for i in rows)
 
 
-@lru_cache(maxsize=1)
+_in_use: ContextVar[Neighbours | None] = ContextVar("neighbours in use", default=None)
+
+
+@contextmanager
+def use_neighbours(table: Neighbours | None) -> Iterator[None]:
+    """Make `load_neighbours()` answer with this table inside the `with`; None is the one that comes with the package.
+
+    None overrules an outer `use_neighbours` too, so that what a run's manifest says of its table is always true.
+    """
+    token = _in_use.set(table)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
 def load_neighbours() -> Neighbours:
-    """The table that comes with the package, read at the first call."""
+    """The table in use: the run's own (`use_neighbours`), else the one that comes with the package."""
+    chosen = _in_use.get()
+    return _built_in() if chosen is None else chosen
+
+
+@lru_cache(maxsize=1)
+def _built_in() -> Neighbours:
     return _decode(read_artifact(ARTIFACT, MADE_BY), ARTIFACT)
 
 
@@ -125,7 +159,11 @@ def read_neighbours(path: str | Path) -> Neighbours:
     if not path.is_file():
         raise DataError(f"There is no neighbour table {path}; make one with stockade lexicon build {path}.")
     if path.suffix == ".npz":
-        return _decode(path.read_bytes(), str(path))
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise DataError(f"The neighbour table {path} cannot be read: {error.strerror or error}.") from None
+        return _decode(content, str(path))
     vectors = read_vectors(path)
     return Neighbours(vectors.words, _rounded(vectors.matrix, 127), {"vectors": path.name})
 
@@ -209,8 +247,9 @@ def _decode(content: bytes, name: str) -> Neighbours:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             words = tuple(arrays["words"].tobytes().decode().split("\n"))
             matrix, about = arrays["matrix"], json.loads(arrays["about"].tobytes())
-    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile):
+    except (KeyError, ValueError, OSError, EOFError, NotImplementedError, zlib.error, zipfile.BadZipFile):
         raise DataError(f"{name} is no neighbour table; make one with stockade lexicon build OUT.npz.") from None
-    if matrix.ndim != 2 or matrix.dtype != np.int8 or len(matrix) != len(words) or not matrix.any(axis=1).all():
+    sound = matrix.ndim == 2 and matrix.dtype == np.int8 and isinstance(about, dict)
+    if not sound or len(matrix) != len(words) or not matrix.any(axis=1).all():
         raise DataError(f"{name} is damaged: {len(words)} words, but vectors of shape {matrix.shape} ({matrix.dtype}).")
     return Neighbours(words, matrix, about)

@@ -12,6 +12,7 @@ zeros has no direction and is left out.
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,6 +60,13 @@ def read_vectors(path: str | Path, *, keep: Keep | None = None, limit: int | Non
     if not path.is_file():
         raise DataError(f"There is no vector file {path} (expected GloVe or word2vec text, .bin or .npy).")
     select = _Selection(keep, limit)
+    try:
+        return _read(path, select)
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise DataError(f"The vector file {path} cannot be read: {error}.") from None
+
+
+def _read(path: Path, select: _Selection) -> WordVectors:
     if path.suffix == ".npy":
         return _read_matrix(path, _words_beside(path), select)
     entries = _read_binary(path) if path.suffix == ".bin" else _read_text(path)

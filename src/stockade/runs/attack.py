@@ -21,6 +21,7 @@ from stockade.engine.batching import TokenBudget, TuningMemory
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from stockade.lexicon import Neighbours, use_neighbours
 from stockade.models.language import LanguageModels
 from stockade.runs.store import Effort, Store
 
@@ -93,8 +94,12 @@ def run_attacks(
     folder: Path,
     observer: Observer | None = None,
     language: LanguageModels = DEFAULT_LANGUAGE,
+    neighbours: Neighbours | None = None,
 ) -> None:
-    """Attack every example that the run has no result for yet; each result is committed as it is found."""
+    """Attack every example that the run has no result for yet; each result is committed as it is found.
+
+    `neighbours` is the table of word neighbours that attacks find; None is the one that comes with the package.
+    """
     scoring = ScoringService(classifier, TokenBudget(settings.batch_tokens, tuning_memory(classifier)))
     scheduler = Scheduler.for_classifier(
         scoring,
@@ -102,7 +107,7 @@ def run_attacks(
         filling=FillingService(language.make_masked_lm),
         embedding=EmbeddingService(language.make_encoder),
     )
-    with Store(folder, writable=True) as store:
+    with Store(folder, writable=True) as store, use_neighbours(neighbours):
         part = store.next_part()
         for named in settings.attacks:
             finished = store.finished_ids(named.key)
