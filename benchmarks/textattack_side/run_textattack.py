@@ -4,14 +4,16 @@ Executed by the Python of TextAttack's own environment (``requirements.txt`` bes
 Stockade's::
 
     python run_textattack.py --examples in.jsonl --victim FOLDER --wrapper dynamic --recipe pwws \\
-        --nltk-data FOLDER --out out.jsonl
+        --nltk-data FOLDER --out out.jsonl [--encoder FOLDER] [--masked-lm FOLDER] [--function-words]
 
 ``in.jsonl`` holds one ``{"id", "text", "label"}`` a line. ``out.jsonl`` gets one row per text in the same
 order and a last row ``{"summary": ...}`` whose seconds cover the attack loop alone: not the imports, not the
 loading of the victim, of WordNet or of the recipe. The recipe is TextAttack's own ``build`` and the loop is
-its own serial ``attack.attack(text, label)``.
+its own serial ``attack.attack(text, label)``. One text is attacked before the clock starts, so that no model
+answers for the first time inside it.
 
-Stockade is imported for ``--wrapper zoo`` only, and then only the classes of its CNN and LSTM victims.
+Of Stockade the classes of its CNN and LSTM victims are imported for ``--wrapper zoo``, and its lexicon (neighbour
+table, tagger, stop words) by ``components.py``, which gives the recipes what they would download.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from typing import Any, TextIO
 
 REPOSITORY_SOURCE = Path(__file__).resolve().parents[2] / "src"
 WRAPPERS = ("stock", "dynamic", "zoo")
-RECIPES = {"pwws": "PWWSRen2019", "deepwordbug": "DeepWordBugGao2018"}
+RECIPES = ("pwws", "deepwordbug", "textfooler", "bae-r", "bert-attack", "genetic")
+WARM_UP = "one good text so that the first call 's one-off costs stay out of the loop that is measured here"
 
 
 def prepare_offline(nltk_data: Path, cache: Path) -> None:
@@ -74,9 +77,8 @@ def stand_in_for_flair() -> None:
     sys.modules.update({"flair": flair, "flair.data": data, "flair.models": models})
 
 
-def register_zoo(source: Path) -> None:
-    """Make the Auto classes know ``stockade-cnn`` and ``stockade-lstm``; nothing else knows Stockade."""
-    sys.path.insert(0, str(source))
+def register_zoo() -> None:
+    """Make the Auto classes know ``stockade-cnn`` and ``stockade-lstm``."""
     importlib.import_module("stockade.models.zoo.registry").register_zoo()
 
 
@@ -89,7 +91,7 @@ def load_victim(folder: Path) -> tuple[Any, Any]:
     return model.eval(), tokenizer
 
 
-def build_wrapper(kind: str, folder: Path, source: Path) -> Any:
+def build_wrapper(kind: str, folder: Path) -> Any:
     """A TextAttack model wrapper around the victim in ``folder``.
 
     ``stock`` is TextAttack's own (it pads every text to the model's maximum); ``dynamic`` and ``zoo`` pad to
@@ -117,7 +119,7 @@ def build_wrapper(kind: str, folder: Path, source: Path) -> Any:
                 return torch.softmax(self.model(**batch).logits, dim=-1)
 
     if kind == "zoo":
-        register_zoo(source)
+        register_zoo()
     model, tokenizer = load_victim(folder)
     return HuggingFaceModelWrapper(model, tokenizer) if kind == "stock" else DynamicWrapper(model, tokenizer)
 
@@ -143,11 +145,13 @@ class Meter:
 def describe(example: dict[str, Any], result: Any) -> dict[str, Any]:
     """One output row."""
     kind = type(result).__name__.replace("AttackResult", "")
+    before, after = result.original_result.attacked_text, result.perturbed_result.attacked_text
     return {
         "id": example["id"],
         "result": {"Successful": "success", "Failed": "failed", "Skipped": "skipped"}[kind],
         "num_queries": int(result.num_queries),
-        "perturbed_text": result.perturbed_result.attacked_text.text,
+        "changed": len(before.all_words_diff(after)),
+        "perturbed_text": after.text,
         "ground_truth_output": int(result.original_result.ground_truth_output),
         "original_probabilities": [float(p) for p in result.original_result.raw_output],
         "probabilities": [float(p) for p in result.perturbed_result.raw_output],
@@ -176,17 +180,30 @@ def run(attack: Any, examples: list[dict[str, Any]], meter: Meter, out: TextIO) 
     }
 
 
+def build_attack(args: argparse.Namespace, wrapper: Any, texts: list[str]) -> Any:
+    """The recipe's attack, after one text that is not measured."""
+    recipes = importlib.import_module("recipes")
+    resources = recipes.Resources(args.encoder, args.masked_lm, args.function_words)
+    attack = recipes.build(args.recipe, wrapper, resources, [*texts, WARM_UP])
+    attack.attack(WARM_UP, int(wrapper([WARM_UP])[0].argmax()))
+    attack.clear_cache()
+    return attack
+
+
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--examples", type=Path, required=True, help="JSONL of {id, text, label}")
     parser.add_argument("--victim", type=Path, required=True, help="Hugging Face folder (safetensors)")
     parser.add_argument("--wrapper", choices=WRAPPERS, required=True)
-    parser.add_argument("--recipe", choices=sorted(RECIPES), required=True)
+    parser.add_argument("--recipe", choices=RECIPES, required=True)
     parser.add_argument("--out", type=Path, required=True, help="JSONL to write")
     parser.add_argument("--nltk-data", type=Path, required=True, help="folder made by setup_nltk.py")
     parser.add_argument("--cache", type=Path, help="TextAttack's cache folder (default: a temporary one)")
-    parser.add_argument("--source", type=Path, default=REPOSITORY_SOURCE, help="Stockade's src, for --wrapper zoo")
+    parser.add_argument("--source", type=Path, default=REPOSITORY_SOURCE, help="Stockade's src")
+    parser.add_argument("--encoder", type=Path, help="folder of the sentence encoder")
+    parser.add_argument("--masked-lm", type=Path, help="folder of the masked LM")
+    parser.add_argument("--function-words", action="store_true", help="Stockade's list as the recipe's stop words")
     parser.add_argument("--limit", type=int, help="attack the first LIMIT examples only")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--profile", action="store_true", help="print where the time of the loop went (slows it)")
@@ -198,18 +215,17 @@ def main() -> None:
     args = parse_arguments()
     cache = args.cache or Path(tempfile.mkdtemp(prefix="textattack-"))
     prepare_offline(args.nltk_data.resolve(), cache.resolve())
+    sys.path.insert(0, str(args.source))
 
     import numpy
-    import textattack
     import torch
     import transformers
 
     torch.set_num_threads(1)
     lines = args.examples.read_text(encoding="utf-8").splitlines()
     examples = [json.loads(line) for line in lines if line.strip()][: args.limit]
-    wrapper = build_wrapper(args.wrapper, args.victim, args.source)
-    attack = getattr(textattack.attack_recipes, RECIPES[args.recipe]).build(wrapper)
-    wrapper(["one text so that the first call's one-off costs stay out of the loop"])
+    wrapper = build_wrapper(args.wrapper, args.victim)
+    attack = build_attack(args, wrapper, [example["text"] for example in examples])
     meter = Meter(wrapper)
     attack.goal_function.model = meter
 

@@ -55,3 +55,9 @@ def test_a_larger_share_needs_a_lower_threshold() -> None:
         assert [to_cosine(value, one.scale) for value in found] == pytest.approx(list(one.cosines.values()))
     with pytest.raises(OptionError, match='no share of published edits "80%"'):
         calibrated(DEFAULT_ENCODER, "cosine", 0.936338, share="80%")
+
+
+def test_the_preset_of_textfooler_is_the_calibrated_threshold() -> None:
+    attack = make_attack("textfooler@calibrated").options
+    expected = calibrated(DEFAULT_ENCODER, attack["scale"], make_attack("textfooler").options["threshold"])
+    assert attack["threshold"] == pytest.approx(expected, abs=5e-5)

@@ -13,7 +13,8 @@ Presets: `paper` (word cosine 0.7, words deleted for importance, compared with t
 behind the published numbers: word cosine 0.5, words written as unknown, tf 0.5 in a window of 15 against the text
 before the edit, a step accepted when it beats the original text), `textattack` (that package's recipe: angular
 0.840845 in a window of 15, texts shorter than it not compared, only improvements kept, similar candidates alone
-scored).
+scored), `calibrated` (the paper's with the threshold that the default sentence encoder needs to accept 95 % of
+published edits; see `calibration.py`).
 
 Differences to the paper: the paper does not state its sentence threshold; 0.840845 angular is what its numbers were
 made with. Function words are a list of our own. The neighbours are Stockade's (GloVe counter-fitted with WordNet) and
@@ -53,7 +54,14 @@ _AUTHORS = {
 _TEXTATTACK = {"min_cosine": 0.5, "reference": "previous", "score_first": False}
 
 
-@register("textfooler", paper="Jin et al. 2020", presets={"paper": {}, "authors": _AUTHORS, "textattack": _TEXTATTACK})
+_CALIBRATED = {"threshold": 0.8039}
+
+
+@register(
+    "textfooler",
+    paper="Jin et al. 2020",
+    presets={"paper": {}, "authors": _AUTHORS, "textattack": _TEXTATTACK, "calibrated": _CALIBRATED},
+)
 @dataclass(frozen=True, slots=True)
 class TextFooler(WordAttack):
     """Swaps words for their nearest counter-fitted neighbours that keep part of speech and meaning."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from stockade.core.errors import InputError, OptionError
+from stockade.cli.inputs import data_options, input_options, model_options, refuse_if_all_failed
+from stockade.core.errors import OptionError
 
 
 def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
@@ -54,36 +55,12 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @click.option("--targeted", metavar="LABEL", help="Succeed only when the model says this class.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/attack-DATE-TIME]")
 @click.option("--resume", is_flag=True, help="Go on with the run in --out; MODEL and DATA may be left out.")
-@click.option("--text-column", help="The column of the text (of the hypothesis in pairs).")
-@click.option("--label-column", help="The column of the label.")
-@click.option("--premise-column", help="The column of the premise: the data are pairs.")
-@click.option(
-    "--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat."
-)
-@click.option("--labels", help="Class names in the order of the model's outputs, separated by commas.")
-@click.option(
-    "--outputs",
-    type=click.Choice(["probabilities", "logits"]),
-    default="probabilities",
-    help="What a callable returns.",
-)
-@click.option("--device", help="cpu, cuda, mps.  [default: the best there is]")
-@click.option(
-    "--concurrency", type=int, default=64, show_default=True, help="Searches in flight; changes speed, not results."
-)
-@click.option("--batch-tokens", type=int, help="Tokens per batch.  [default: tuned]")
-@click.option("--max-words", type=int, default=5000, show_default=True, help="Longer texts are recorded as errors.")
+@input_options
 @click.option(
     "--similarity/--no-similarity", default=True, help="Measure the similarity of each success to its original."
 )
-@click.option("--mlm", help="Another masked LM for the attacks that ask one: a folder or hub name.")
-@click.option("--encoder", help="Another sentence encoder: a sentence-transformers folder or name.")
 @click.option(
     "--neighbours", metavar="FILE", help="Word neighbours of your own: a table of `stockade lexicon build`, or vectors."
-)
-@click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust.")
-@click.option(
-    "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
 )
 @click.option(
     "--config", type=click.Path(path_type=Path), is_eager=True, callback=_read_config, help="Options from a TOML file."
@@ -130,8 +107,8 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
                     mlm=options["mlm"],
                     encoder=options["encoder"],
                     neighbours=options["neighbours"],
-                    data_options=_data_options(options),
-                    model_options=_model_options(options),
+                    data_options=data_options(options, options["limit"]),
+                    model_options=model_options(options),
                     observer=observer,
                     **speed,
                 )
@@ -140,15 +117,8 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
         return 130
     write_report([run], out / "report.html")
     print_run(run)
-    _refuse_if_all_failed(run)
+    refuse_if_all_failed(run)
     return 0
-
-
-def _refuse_if_all_failed(run: Any) -> None:
-    for name, numbers in run.summary["attacks"].items():
-        if numbers["errors"] and not numbers["n"]:
-            reason = next(run.records(name, "error")).reason
-            raise InputError(f"{name}: all {numbers['errors']} examples ended in an error; the first: {reason}")
 
 
 def _model_and_data(model: str | None, data: str | None) -> tuple[str, str]:
@@ -173,28 +143,3 @@ def _with_options(reference: str, tables: dict[str, dict[str, Any]]) -> str:
     given = [f"{name}={'+'.join(value) if isinstance(value, list) else value}" for name, value in from_file.items()]
     together = ",".join([*given, *filter(None, [written])])
     return f"{key}:{together}" if together else key
-
-
-def _data_options(options: dict[str, Any]) -> Any:
-    from stockade.jobs import DataOptions
-
-    pairs = dict(_pair(item) for item in options["label_map"])
-    return DataOptions(
-        options["text_column"], options["label_column"], options["premise_column"], pairs, options["limit"]
-    )
-
-
-def _pair(item: str) -> tuple[str, str]:
-    data_label, equals, model_label = item.partition("=")
-    if not equals:
-        raise OptionError(f"--label-map {item} is not of the form DATA=MODEL, such as --label-map spam=1.")
-    return data_label.strip(), model_label.strip()
-
-
-def _model_options(options: dict[str, Any]) -> Any:
-    from stockade.jobs import ModelOptions
-
-    labels = [name.strip() for name in options["labels"].split(",")] if options["labels"] else None
-    return ModelOptions(
-        labels, options["outputs"], options["device"], options["allow_pickle"], options["trust_remote_code"]
-    )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stockade.core.errors import InputError, OptionError
+from stockade.cli.inputs import data_options, input_options, model_options, refuse_if_all_failed
+from stockade.core.errors import OptionError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,31 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resume", is_flag=True, help="Go on with the study in --out, or analyse it anew; leave MODEL and DATA out."
 )
-@click.option("--mlm", help="Another masked LM: a folder or hub name.")
-@click.option("--encoder", help="Another sentence encoder: a sentence-transformers folder or name.")
-@click.option("--text-column", help="The column of the text (of the hypothesis in pairs).")
-@click.option("--label-column", help="The column of the label.")
-@click.option("--premise-column", help="The column of the premise: the data are pairs.")
-@click.option(
-    "--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat."
-)
-@click.option("--labels", help="Class names in the order of the model's outputs, separated by commas.")
-@click.option(
-    "--outputs",
-    type=click.Choice(["probabilities", "logits"]),
-    default="probabilities",
-    help="What a callable returns.",
-)
-@click.option("--device", help="cpu, cuda, mps.  [default: the best there is]")
-@click.option(
-    "--concurrency", type=int, default=64, show_default=True, help="Searches in flight; changes speed, not results."
-)
-@click.option("--batch-tokens", type=int, help="Tokens per batch.  [default: tuned]")
-@click.option("--max-words", type=int, default=5000, show_default=True, help="Longer texts are recorded as errors.")
-@click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust.")
-@click.option(
-    "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
-)
+@input_options
 def command(name: str, model: str | None, data: str | None, **options: Any) -> int:
     """Run the study NAME of MODEL on DATA: its attacks on the same texts, then study.json, study.md and study.html.
 
@@ -87,8 +64,8 @@ def command(name: str, model: str | None, data: str | None, **options: Any) -> i
                 model,
                 data,
                 out=out,
-                data_options=_data_options(options),
-                model_options=_model_options(options),
+                data_options=data_options(options),
+                model_options=model_options(options),
                 observer=observer,
                 **given,
             )
@@ -96,7 +73,7 @@ def command(name: str, model: str | None, data: str | None, **options: Any) -> i
         click.echo(f"stockade: interrupted; go on with: stockade study {name} --resume --out {out}", err=True)
         return 130
     _print(found)
-    _refuse_if_all_failed(found)
+    refuse_if_all_failed(found.run)
     return 0
 
 
@@ -136,33 +113,3 @@ def _print_order(screen: Console, order: Mapping[str, Any]) -> None:
     style = {True: "green", False: "red", None: "dim"}[order["holds"]]
     screen.print(f"  [{style}]{order['verdict']:<13}[/] {order['claim']}: ", end="", highlight=False, soft_wrap=True)
     screen.print(order["numbers"], style="dim", highlight=False, soft_wrap=True)
-
-
-def _refuse_if_all_failed(found: Study) -> None:
-    for name, numbers in found.run.summary["attacks"].items():
-        if numbers["errors"] and not numbers["n"]:
-            reason = next(found.run.records(name, "error")).reason
-            raise InputError(f"{name}: all {numbers['errors']} examples ended in an error; the first: {reason}")
-
-
-def _data_options(options: Mapping[str, Any]) -> Any:
-    from stockade.jobs import DataOptions
-
-    pairs = dict(_pair(item) for item in options["label_map"])
-    return DataOptions(options["text_column"], options["label_column"], options["premise_column"], pairs)
-
-
-def _pair(item: str) -> tuple[str, str]:
-    data_label, equals, model_label = item.partition("=")
-    if not equals:
-        raise OptionError(f"--label-map {item} is not of the form DATA=MODEL, such as --label-map spam=1.")
-    return data_label.strip(), model_label.strip()
-
-
-def _model_options(options: Mapping[str, Any]) -> Any:
-    from stockade.jobs import ModelOptions
-
-    labels = [name.strip() for name in options["labels"].split(",")] if options["labels"] else None
-    return ModelOptions(
-        labels, options["outputs"], options["device"], options["allow_pickle"], options["trust_remote_code"]
-    )

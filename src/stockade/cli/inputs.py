@@ -1,0 +1,84 @@
+"""The options that every command with MODEL and DATA takes, and what they become."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from stockade.core.errors import InputError, OptionError
+
+if TYPE_CHECKING:
+    from stockade.jobs import DataOptions, ModelOptions
+    from stockade.runs.run import Run
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--text-column", help="The column of the text (of the hypothesis in pairs)."),
+    click.option("--label-column", help="The column of the label."),
+    click.option("--premise-column", help="The column of the premise: the data are pairs."),
+    click.option(
+        "--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat."
+    ),
+    click.option("--labels", help="Class names in the order of the model's outputs, separated by commas."),
+    click.option(
+        "--outputs",
+        type=click.Choice(["probabilities", "logits"]),
+        default="probabilities",
+        help="What a callable returns.",
+    ),
+    click.option("--device", help="cpu, cuda, mps.  [default: the best there is]"),
+    click.option(
+        "--concurrency", type=int, default=64, show_default=True, help="Searches in flight; changes speed, not results."
+    ),
+    click.option("--batch-tokens", type=int, help="Tokens per batch.  [default: tuned]"),
+    click.option("--max-words", type=int, default=5000, show_default=True, help="Longer texts are recorded as errors."),
+    click.option("--mlm", help="Another masked LM for the attacks that ask one: a folder or hub name."),
+    click.option("--encoder", help="Another sentence encoder: a sentence-transformers folder or name."),
+    click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust."),
+    click.option(
+        "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
+    ),
+)
+
+
+def input_options(command: Command) -> Command:
+    """Add the options, in the order they are listed here."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def data_options(options: Mapping[str, Any], limit: int | None = None) -> DataOptions:
+    """How to read DATA."""
+    from stockade.jobs import DataOptions
+
+    pairs = dict(_pair(item) for item in options["label_map"])
+    return DataOptions(options["text_column"], options["label_column"], options["premise_column"], pairs, limit)
+
+
+def _pair(item: str) -> tuple[str, str]:
+    data_label, equals, model_label = item.partition("=")
+    if not equals:
+        raise OptionError(f"--label-map {item} is not of the form DATA=MODEL, such as --label-map spam=1.")
+    return data_label.strip(), model_label.strip()
+
+
+def model_options(options: Mapping[str, Any]) -> ModelOptions:
+    """How to load MODEL."""
+    from stockade.jobs import ModelOptions
+
+    labels = [name.strip() for name in options["labels"].split(",")] if options["labels"] else None
+    return ModelOptions(
+        labels, options["outputs"], options["device"], options["allow_pickle"], options["trust_remote_code"]
+    )
+
+
+def refuse_if_all_failed(run: Run) -> None:
+    """A run without a single result is an error, and its first reason says which."""
+    for name, numbers in run.summary["attacks"].items():
+        if numbers["errors"] and not numbers["n"]:
+            reason = next(run.records(name, "error")).reason
+            raise InputError(f"{name}: all {numbers['errors']} examples ended in an error; the first: {reason}")
