@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 import pytest
@@ -126,3 +126,41 @@ def test_no_more_words_change_than_allowed() -> None:
     table = {"great": (guesses("dull"),), "fine": (guesses("flat"),)}
     result = run(weights, table, BertAttack(max_changed=0.4), "great fine film")
     assert result.trial.reason == "no success with 1 changed words"
+
+
+def test_the_limit_may_be_rounded_up() -> None:
+    weights = {"great": 1.0, "fine": 1.0, "dull": 0.5, "flat": -9.0}
+    table = {"great": (guesses("dull"),), "fine": (guesses("flat"),)}
+    free = BertAttack(max_changed=0.4, round_up=True)
+    assert run(weights, table, free, "great fine film").trial.status == "success"
+    weights["great"] = 2.0
+    assert run(weights, table, BertAttack(max_changed=0.4), "great fine film").trial.status == "failed"
+    assert run(weights, table, free, "great fine film").words == ("dull", "flat", "film")
+
+
+def test_the_text_is_read_again_when_asked() -> None:
+    table = {"great": (guesses("dull"),), "dull": (guesses("dull"),), "film": (guesses("flop"),)}
+
+    @dataclass
+    class Counting(ReadingLM):
+        read: list[str] = field(default_factory=list)
+
+        def predict(
+            self, text: str, spans: Sequence[tuple[int, int]], count: int
+        ) -> list[tuple[tuple[Filling, ...], ...]]:
+            self.read.append(text)
+            return super().predict(text, spans, count)
+
+    victim = WeightVictim({"great": 2.0, "dull": 1.5, "film": 1.0, "flop": 0.9})
+    for again, expected in ((False, ["great film"]), (True, ["great film", "dull film"])):
+        model = Counting({}, table=table)
+        attack(victim, "great film", BertAttack(read_again=again, max_changed=None), masked_lm=model)
+        assert model.read == expected
+
+
+def test_stop_words_may_be_written_when_asked() -> None:
+    table = {"great": (guesses("the"),)}
+    weights = {"great": 1.0, "the": -3.0}
+    assert run(weights, table, BertAttack(), "some great film").trial.status == "failed"
+    asked = BertAttack(write_stop_words=True)
+    assert run(weights, table, asked, "some great film").words == ("some", "the", "film")

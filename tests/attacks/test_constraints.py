@@ -127,10 +127,10 @@ def test_a_wrong_expression_is_explained(written: str, message: str) -> None:
 
 
 def test_an_attack_takes_a_constraint_as_an_option_and_describes_it_as_text() -> None:
-    named = make_attack("pwws:constraint=similarity(cosine, 0.9) & edit-distance(5),skip_stop_words=true")
+    named = make_attack("pwws:constraint=similarity(cosine, 0.9) & edit-distance(5),stop_words=nltk")
     described = "edit-distance(limit=5) & similarity(scale=cosine, threshold=0.9, reference=original)"
     assert named.options["constraint"] == described
-    assert named.options["skip_stop_words"] is True
+    assert named.options["stop_words"] == "nltk"
     again = make_attack("pwws", **named.options)
     assert again.attack == named.attack
     with pytest.raises(OptionError):

@@ -123,3 +123,13 @@ def test_the_same_seed_makes_the_same_misspellings() -> None:
 def test_no_transform_is_an_error() -> None:
     with pytest.raises(OptionError, match="at least one transform"):
         DeepWordBug(transforms=())
+
+
+def test_of_misspellings_that_help_alike_the_alphabetically_first_is_taken() -> None:
+    """To a word-level model every misspelling is the same unknown word."""
+    method = DeepWordBug(scoring="replace-1", one_shot=False)
+    for seed in range(8):
+        victim = WeightVictim({"great": 1.0}, bias=-0.5)
+        result = attack(victim, "great", method, seed=seed)
+        tried = [text for text in victim.asked if isinstance(text, str) and text not in ("great", "[UNK]")]
+        assert str(result.trial.text) == min(tried)

@@ -100,7 +100,7 @@ def test_textattack_skips_stop_words_and_keeps_only_what_helps() -> None:
     result = attack(
         WeightVictim(weights),
         "the great film",
-        PWWS(same_pos="any", skip_stop_words=True, choose_again=True, weight="score"),
+        PWWS(same_pos="any", stop_words="nltk", choose_again=True, weight="score"),
     )
     assert result.words == ("the", "big", "picture")
     # the original, two words hidden (not "the"), four synonyms, then again two and two on the current text

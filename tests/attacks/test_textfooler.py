@@ -108,4 +108,16 @@ def test_presets() -> None:
         "tf",
         0.5,
     )
-    assert (textattack["scale"], textattack["score_first"], textattack["short"]) == ("angular", False, None)
+    assert (textattack["scale"], textattack["score_first"], textattack["short"]) == ("angular", True, None)
+
+
+def test_what_is_not_compared_is_ranked_by_its_gain() -> None:
+    """A text under the window is not compared with anything, so of two winners the stronger one is taken."""
+    weights = {"great": 1.0, "fine": -1.0, "bad": -2.0}
+    encoder = BagEncoder()
+    short = attack(WeightVictim(weights), "such great film", TextFooler(window=15), encoder=encoder)
+    assert short.words == ("such", "bad", "film")
+    assert not encoder.embedded
+    weighty = BagEncoder({"bad": 3.0})
+    compared = attack(WeightVictim(weights), "such great film", TextFooler(window=None, threshold=0.0), encoder=weighty)
+    assert compared.words == ("such", "fine", "film")

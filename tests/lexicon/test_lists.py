@@ -70,3 +70,10 @@ def test_the_notice_that_wordnet_asks_for_is_beside_its_table() -> None:
     notice = resources.files("stockade.artifacts").joinpath("wordnet.LICENSE").read_text(encoding="utf-8")
     assert "WordNet 3.0 Copyright 2006 by Princeton University.  All rights reserved." in notice
     assert "appear on ALL copies of the software, database and" in notice
+
+
+def test_a_cased_list_leaves_capitals_out_and_an_empty_one_everything() -> None:
+    assert is_stop_word("the", "nltk-cased")
+    assert not is_stop_word("The", "nltk-cased")
+    assert is_stop_word("The", "nltk")
+    assert not is_stop_word("the", "none")

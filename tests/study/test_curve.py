@@ -66,7 +66,7 @@ def bae(mode: Mode) -> Callable[[], Any]:
     return lambda: BAE(mode, threshold=-1.0, same_pos=False)
 
 
-ANYTHING: dict[str, Any] = {"scale": "cosine", "threshold": -1.0, "same_pos": False, "skip_stop_words": False}
+ANYTHING: dict[str, Any] = {"scale": "cosine", "threshold": -1.0, "same_pos": False, "stop_words": "none"}
 SEARCHES: dict[str, Callable[[], Any]] = {
     "bae-r": bae("R"),
     "bae-i": bae("I"),

@@ -39,6 +39,7 @@ from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Fill, Score
+from stockade.lexicon import StopList
 
 Mode = Literal["R", "I", "R/I", "R+I"]
 Operation = Literal["replace", "insert_before", "insert_after"]
@@ -50,7 +51,7 @@ STAGES: dict[Mode, tuple[tuple[Operation, ...], ...]] = {
     "R+I": (("replace",), _INSERT),
 }
 _AUTHORS = {"scale": "tf", "threshold": 0.8, "window": 15, "reference": "previous", "short": 0.1}
-_TEXTATTACK = {"threshold": 0.936338, "window": 15, "noun_verb_exchange": True, "skip_stop_words": True}
+_TEXTATTACK = {"threshold": 0.936338, "window": 15, "noun_verb_exchange": True, "stop_words": "nltk-cased"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class BAE(WordAttack):
     """The threshold for texts shorter than the window; none means that they are not compared."""
     same_pos: bool = True
     noun_verb_exchange: bool = False
-    skip_stop_words: bool = False
+    stop_words: StopList = "none"
     score_first: bool = False
     """Ask the victim about every proposal and compare only those that matter: the same result with more queries and
     far fewer sentence vectors. Faster when the victim is cheaper than the sentence encoder.
@@ -75,15 +76,13 @@ class BAE(WordAttack):
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = changeable(example, self.skip_stop_words)
+        words = changeable(example, self.stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
         clean, *without = await Score([text, *(text.delete(i) for i in words)])
         order = descending(words, [example.score(scores) for scores in without])
-        constraint = self.limits(
-            SamePos(self.noun_verb_exchange) if self.same_pos else None,
-            Similarity(self.scale, self.threshold, self.window, self.reference, self.short),
-        )
+        similarity = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
+        constraint = self.limits(SamePos(self.noun_verb_exchange) if self.same_pos else None, similarity)
         current, gain = text, example.gain(clean)
         allowed = None if self.max_changed is None else changes_allowed(example, self.max_changed)
         for origin in order:
@@ -95,7 +94,14 @@ class BAE(WordAttack):
                     continue
                 candidates = await self._candidates(current, index, stage)
                 step = await take_step(
-                    example, current, index, candidates, constraint, score_first=self.score_first, must_beat=gain
+                    example,
+                    current,
+                    index,
+                    candidates,
+                    constraint,
+                    similarity,
+                    score_first=self.score_first,
+                    must_beat=gain,
                 )
                 if step.winner is not None:
                     return Outcome.found(step.winner)

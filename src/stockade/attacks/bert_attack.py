@@ -7,8 +7,8 @@ pieces by themselves. The first candidate that fools the model is the result, ot
 is kept. No more than 40 % of the words change.
 
 Presets: `paper` (48 guesses, antonyms of WordNet dropped, no sentence similarity), `authors` (their code: words whose
-counter-fitted vectors have a cosine below 0.4 dropped instead), `textattack` (antonyms tried, a cosine of at least 0.2
-on the whole text).
+counter-fitted vectors have a cosine below 0.4 dropped instead), `textattack` (version 0.3.11 of that package: 8
+guesses, the text read anew at every word, antonyms and stop words tried, a cosine of at least 0.2 on the whole text).
 
 Differences to the paper: of several pieces the 24 combinations with the largest sum of scores are ranked, found best
 first; the authors' code takes the first 24 it enumerates, and TextAttack enumerates all and drops the ranking. The
@@ -33,9 +33,21 @@ from stockade.core.protocols import Filling
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Perplexity, Predict, Score
-from stockade.lexicon import is_stop_word, load_neighbours, load_wordnet
+from stockade.lexicon import StopList, is_stop_word, load_neighbours, load_wordnet
 
 Pieces = tuple[tuple[Filling, ...], ...]
+
+
+_TEXTATTACK = {
+    "antonyms": "allow",
+    "threshold": 0.2,
+    "guesses": 8,
+    "combinations": 8,
+    "stop_words": "nltk-cased",
+    "write_stop_words": True,
+    "read_again": True,
+    "round_up": True,
+}
 
 
 @register(
@@ -44,7 +56,7 @@ Pieces = tuple[tuple[Filling, ...], ...]
     presets={
         "paper": {},
         "authors": {"antonyms": "vectors"},
-        "textattack": {"antonyms": "allow", "threshold": 0.2},
+        "textattack": _TEXTATTACK,
     },
 )
 @dataclass(frozen=True, slots=True)
@@ -62,24 +74,32 @@ class BertAttack(WordAttack):
     or none. Made for sentiment; allow them where opposites do not matter.
     """
     min_word_cosine: float = 0.4
-    skip_stop_words: bool = True
+    stop_words: StopList = "function"
+    write_stop_words: bool = False
+    """Allow stop words as substitutes."""
+    read_again: bool = False
+    """Let the masked LM read the text as it is then at every word, instead of the original once."""
     threshold: float | None = None
     """The least cosine of the whole text with the original; none is not asked."""
     max_changed: float | None = 0.4
+    round_up: bool = False
+    """Round the number of words that may change up instead of down."""
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = changeable(example, self.skip_stop_words, "function")
+        words = changeable(example, self.stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
         clean, *hidden = await Score([text, *(text.replace(i, self.unknown) for i in words)])
         order = descending(words, [importance(clean, scores, example.label) for scores in hidden])
         guesses = await Predict(text, self.guesses)
         current, gain = text, example.gain(clean)
-        allowed = changes_allowed(example, self.max_changed)
+        allowed = changes_allowed(example, self.max_changed, round_up=self.round_up)
         for index in order:
             if len(current.edits) >= allowed:
                 return Outcome.failed(f"no success with {allowed} changed words", current)
+            if self.read_again and current.edits:
+                guesses = await Predict(current, self.guesses)
             candidates = await self._candidates(current, index, guesses[index])
             if not candidates:
                 continue
@@ -122,7 +142,7 @@ class BertAttack(WordAttack):
             and is_single_word(word)
             and word.lower() != own.lower()
             and not opposes(word)
-            and not is_stop_word(word, "function")
+            and (self.write_stop_words or not is_stop_word(word, self.stop_words))
         ]
 
     def _opposes(self, own: str) -> Callable[[str], bool]:

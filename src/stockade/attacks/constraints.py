@@ -11,14 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from stockade.attacks.misspellings import levenshtein
 from stockade.core.errors import OptionError
 from stockade.core.text import Text
-from stockade.lexicon import compatible, is_stop_word, load_tagger
-
-StopList = Literal["nltk", "function"]
+from stockade.lexicon import StopList, compatible, is_stop_word, load_tagger
 
 
 class Constraint(ABC):

@@ -35,6 +35,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
 from stockade.engine.requests import Score
+from stockade.lexicon import StopList
 
 Scoring = Literal["combined", "temporal", "tail", "replace-1"]
 
@@ -44,7 +45,7 @@ Scoring = Literal["combined", "temporal", "tail", "replace-1"]
     paper="Gao et al. 2018",
     presets={
         "paper": {},
-        "textattack": {"scoring": "replace-1", "one_shot": False, "skip_stop_words": True},
+        "textattack": {"scoring": "replace-1", "one_shot": False, "stop_words": "nltk-cased"},
     },
 )
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class DeepWordBug(WordAttack):
     transforms: tuple[Transform, ...] = ("swap", "substitute", "delete", "insert")
     max_edit_distance: int = 30
     one_shot: bool = True
-    skip_stop_words: bool = False
+    stop_words: StopList = "none"
     tail_weight: float = 1.0
     """The lambda of the combined score."""
     unknown: str = "[UNK]"
@@ -66,7 +67,7 @@ class DeepWordBug(WordAttack):
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = [i for i in changeable(example, self.skip_stop_words) if len(text.words[i]) > 1]
+        words = [i for i in changeable(example, self.stop_words) if len(text.words[i]) > 1]
         if not words:
             return Outcome.failed("no word is long enough to be misspelled")
         clean = (await Score([text]))[0]
@@ -112,7 +113,7 @@ class DeepWordBug(WordAttack):
         made = (misspell(text.words[index], transform, rng) for transform in self.transforms)
         left = spent.left(text)
         texts = [text.replace(index, item.word) for item in made if item is not None and item.distance <= left]
-        return await self.allowed(texts, text, index)
+        return await self.allowed(sorted(texts, key=str), text, index)
 
 
 @dataclass(frozen=True, slots=True)

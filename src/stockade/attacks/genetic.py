@@ -24,6 +24,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from stockade.attacks.greedy import changeable, changes_allowed
 from stockade.attacks.registry import register
@@ -32,7 +33,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Chances, Score
-from stockade.lexicon import load_neighbours
+from stockade.lexicon import StopList, load_neighbours
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,12 @@ class Site:
     weight: int
 
 
-_FAST = {"likely": None, "max_drop": 5.0, "generations": 40}
+_TEXTATTACK = {"stop_words": "nltk-cased", "round_up": True}
+_FAST: dict[str, Any] = {"likely": None, "max_drop": 5.0, "generations": 40}
 
 
-@register("genetic-fast", paper="Jia et al. 2019", presets={"paper": _FAST, "textattack": _FAST})
-@register("genetic", paper="Alzantot et al. 2018", presets={"paper": {}, "textattack": {}})
+@register("genetic-fast", paper="Jia et al. 2019", presets={"paper": _FAST, "textattack": _FAST | _TEXTATTACK})
+@register("genetic", paper="Alzantot et al. 2018", presets={"paper": {}, "textattack": _TEXTATTACK})
 @dataclass(frozen=True, slots=True)
 class Genetic(WordAttack):
     """Breeds word swaps over generations and keeps what lowers the true class."""
@@ -71,14 +73,16 @@ class Genetic(WordAttack):
     lm_window: int = 6
     """How many words to either side the masked LM sees."""
     temperature: float = 0.3
-    skip_stop_words: bool = True
+    stop_words: StopList = "function"
     max_changed: float | None = 0.2
+    round_up: bool = False
+    """Round the number of words that may change up instead of down."""
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         sites = await self._sites(example)
         if not sites:
             return Outcome.failed("no word has a near neighbour")
-        allowed = max(1, changes_allowed(example, self.max_changed))
+        allowed = max(1, changes_allowed(example, self.max_changed, round_up=self.round_up))
         clean = Member(example.text, (await Score([example.text]))[0])
         members = await self._perturbed(example, [clean.text] * self.population, sites, allowed, rng)
         for _ in range(self.generations):
@@ -96,7 +100,7 @@ class Genetic(WordAttack):
 
     async def _sites(self, example: Example) -> dict[int, Site]:
         table, text, sites = load_neighbours(), example.text, dict[int, Site]()
-        for index in changeable(example, self.skip_stop_words, "function"):
+        for index in changeable(example, self.stop_words):
             word = text.words[index]
             near = table.neighbours(word, count=50, max_squared_distance=self.max_squared_distance)
             words = [match_case(one.word, word) for one in near if is_single_word(one.word)][: self.neighbours]

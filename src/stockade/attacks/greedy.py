@@ -4,27 +4,30 @@ first success.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from stockade.attacks.constraints import StopList
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
 from stockade.engine.requests import Score
-from stockade.lexicon import is_stop_word
+from stockade.lexicon import StopList, is_stop_word
 
 Candidates = Callable[[Text, int], Awaitable[Sequence[Text]]]
 
 
-def changes_allowed(example: Example, max_changed: float | None) -> int:
-    """How many words may differ from the original: a share of its words, rounded down."""
-    return len(example.text) if max_changed is None else int(max_changed * len(example.text))
+def changes_allowed(example: Example, max_changed: float | None, *, round_up: bool = False) -> int:
+    """How many words may differ from the original: a share of its words, rounded down (or up, as TextAttack does)."""
+    if max_changed is None:
+        return len(example.text)
+    allowed = max_changed * len(example.text)
+    return math.ceil(allowed) if round_up else int(allowed)
 
 
-def changeable(example: Example, skip_stop_words: bool, stop_list: StopList = "nltk") -> list[int]:
-    """The words a search may change, by index: all that the model reads, or all of those but stop words."""
+def changeable(example: Example, stop_words: StopList) -> list[int]:
+    """The words a search may change, by index: all that the model reads but stop words."""
     words = example.text.words
-    return [i for i in example.indices if not (skip_stop_words and is_stop_word(words[i], stop_list))]
+    return [i for i in example.indices if not is_stop_word(words[i], stop_words)]
 
 
 def descending(indices: Sequence[int], values: Sequence[float]) -> list[int]:

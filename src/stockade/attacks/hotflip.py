@@ -27,7 +27,7 @@ from stockade.core.protocols import WordVocabulary
 from stockade.core.records import Outcome
 from stockade.core.text import Text, match_case
 from stockade.engine.requests import Gradient, Score, Vocabulary
-from stockade.lexicon import is_stop_word, load_tagger
+from stockade.lexicon import StopList, is_stop_word, load_tagger
 
 
 @register("hotflip", paper="Ebrahimi et al. 2018", presets={"paper": {}})
@@ -39,7 +39,7 @@ class HotFlip(WordAttack):
     min_cosine: float = 0.8
     max_flips: int = 2
     same_pos: bool = True
-    skip_stop_words: bool = True
+    stop_words: StopList = "function"
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         space = space_of(await Vocabulary())
@@ -68,7 +68,7 @@ class HotFlip(WordAttack):
     async def _flips(self, example: Example, text: Text, gradient: NDArray[np.float32], space: Space) -> list[Text]:
         """The `beam` flips of one word with the largest first-order rise of the loss."""
         found: list[tuple[float, int, str]] = []
-        for index in changeable(example, self.skip_stop_words, "function"):
+        for index in changeable(example, self.stop_words):
             own = space.position.get(text.words[index].lower())
             if own is None or text.words[index] != text.original.words[index]:
                 continue
@@ -76,7 +76,7 @@ class HotFlip(WordAttack):
             rise = (space.vectors[near] - space.vectors[own]) @ gradient[index]
             best = np.argsort(-rise, kind="stable")[: self.beam]
             found += [(float(rise[at]), index, space.words[near[at]]) for at in best]
-        found = [flip for flip in found if not is_stop_word(flip[2], "function")]
+        found = [flip for flip in found if not is_stop_word(flip[2], self.stop_words)]
         found.sort(key=lambda flip: (-round(flip[0], 6), flip[1], flip[2]))
         return await self._of_same_kind(text, found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from stockade.core.errors import OptionError, unknown_name
 
@@ -30,7 +30,7 @@ def _value(owner: str, name: str, declared: Any, value: Any) -> Any:
         return parse_constraint(value)
     if isinstance(value, str) and str(declared).startswith("tuple"):
         value = tuple(value.split("+"))
-    if isinstance(value, str) and value.lower() == "none":
+    if isinstance(value, str) and value.lower() == "none" and type(None) in get_args(declared):
         value = None
     try:
         if name == "constraint":

@@ -34,11 +34,11 @@ from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
-from stockade.lexicon import load_tagger, load_wordnet, wordnet_pos
+from stockade.lexicon import StopList, load_tagger, load_wordnet, wordnet_pos
 from stockade.lexicon.entities import table_hash
 from stockade.lexicon.entity_finder import finder_name
 
-_TEXTATTACK = {"same_pos": "any", "skip_stop_words": True, "choose_again": True, "weight": "score"}
+_TEXTATTACK = {"same_pos": "any", "stop_words": "nltk-cased", "choose_again": True, "weight": "score"}
 
 
 @register(
@@ -49,7 +49,7 @@ class PWWS(WordAttack):
     """Swaps words for WordNet synonyms in order of probability weighted saliency."""
 
     same_pos: Literal["coarse", "fine", "any"] = "coarse"
-    skip_stop_words: bool = False
+    stop_words: StopList = "none"
     choose_again: bool = False
     """Choose each substitute on the text as it is then, not once on the original; keep it only if it helps."""
     weight: Literal["drop", "score"] = "drop"
@@ -66,7 +66,7 @@ class PWWS(WordAttack):
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
-        words = changeable(example, self.skip_stop_words)
+        words = changeable(example, self.stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
         clean = (await Score([text]))[0]

@@ -77,26 +77,29 @@ class Similarity(Constraint):
         """The candidates that are similar enough; `index` is the edited word in `before` (the anchor of an
         insertion).
         """
-        base = before.original if self.reference == "original" else before
-        limit = self.limit(len(base))
-        if limit is None or not candidates:
+        limit = self.limit(len(self._base(before)))
+        cosines = await self.cosines(candidates, before, index)
+        if limit is None or cosines is None:
             return list(candidates)
+        return [text for text, cosine in zip(candidates, cosines, strict=True) if cosine >= limit - 1e-6]
+
+    def _base(self, before: Text) -> Text:
+        return before.original if self.reference == "original" else before
+
+    async def cosines(self, candidates: Sequence[Text], before: Text, index: int) -> list[float] | None:
+        """The cosine of each candidate with what it is compared with; None where nothing is compared."""
+        base = self._base(before)
+        if self.limit(len(base)) is None or not candidates:
+            return None
         anchor = before.origins[index] if self.reference == "original" else index
         strings = [self._part(base, anchor if anchor is not None else index, 0)]
         strings += [self._part(text, index, len(text) - len(before)) for text in candidates]
         vectors = await Embed(strings)
-        cosines = vectors[1:] @ vectors[0]
-        return [text for text, cosine in zip(candidates, cosines.tolist(), strict=True) if cosine >= limit - 1e-6]
+        found: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
+        return found
 
     def _part(self, text: Text, index: int, longer: int) -> str:
         if self.window is None:
             return str(text)
         start, end = window_bounds(len(text) - longer, min(index, len(text) - 1), self.window)
         return str(text.part(start, end + longer))
-
-
-async def cosines_to_original(texts: Sequence[Text]) -> list[float]:
-    """The cosine of each whole text with the original it was made from."""
-    vectors = await Embed([str(texts[0].original), *(str(text) for text in texts)])
-    found: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
-    return found

@@ -4,7 +4,7 @@ from stockade.lexicon.counterfit import CounterFitting, counterfit
 from stockade.lexicon.homoglyphs import homoglyphs
 from stockade.lexicon.neighbours import Neighbour, Neighbours, load_neighbours, read_neighbours, use_neighbours
 from stockade.lexicon.pos import Tagger, load_tagger
-from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, is_stop_word
+from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, StopList, is_stop_word
 from stockade.lexicon.tags import PENN_TO_UNIVERSAL, UNIVERSAL_TAGS, compatible, universal_tag, wordnet_pos
 from stockade.lexicon.vectors import WordVectors, read_vectors
 from stockade.lexicon.wordnet import WordNet, load_wordnet
@@ -17,6 +17,7 @@ __all__ = [
     "CounterFitting",
     "Neighbour",
     "Neighbours",
+    "StopList",
     "Tagger",
     "WordNet",
     "WordVectors",
