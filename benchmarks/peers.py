@@ -60,9 +60,9 @@ CONTESTS = {
     "bae-r": Contest("bae-r@textattack", "bae-r"),
     # TextAttack 0.3.11 takes 8 guesses and 8 combinations of pieces: with the paper's 48 a word of three pieces is
     # 110,592 combinations to it, which it scores one by one.
-    "bert-attack": Contest("bert-attack@textattack:guesses=8,combinations=8", "bert-attack", function_words=True),
+    "bert-attack": Contest("bert-attack@textattack", "bert-attack"),
     # The language model of TextAttack's recipe cannot be had offline, so both sides do without one.
-    "genetic": Contest("genetic@textattack:likely=none", "genetic:likely=none", random=True, function_words=True),
+    "genetic": Contest("genetic@textattack:likely=none", "genetic:likely=none", random=True),
 }
 
 
