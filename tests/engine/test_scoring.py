@@ -195,3 +195,10 @@ def test_batches_are_shared_out_among_workers_and_come_back_in_order() -> None:
     assert len(set(model.threads)) == 2
     assert set(model.threads) == set(model.started)
     assert threading.get_ident() not in model.threads
+
+
+def test_large_values_count_for_what_they_are() -> None:
+    cache: BoundedCache[str] = BoundedCache(max_bytes=10_000, entry_bytes=3_000)
+    for key in "abcd":
+        cache.put(key, key)
+    assert [key for key in "abcd" if cache.get(key)] == ["b", "c", "d"]

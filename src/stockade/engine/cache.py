@@ -10,14 +10,17 @@ Value = TypeVar("Value")
 
 _ENTRY_BYTES = 300
 """What an entry costs besides its key: the table's slot, the value and their headers (measured on rows of two to ten
-classes).
+classes). Larger values must be said.
 """
 
 
 class BoundedCache(Generic[Value]):
-    """Keeps the most recently used values whose keys and overhead fit into `max_bytes`."""
+    """Keeps the most recently used values that fit into `max_bytes`, keys and overhead included; `entry_bytes` is what
+    an entry costs besides its key.
+    """
 
-    def __init__(self, max_bytes: int = 128 * 2**20) -> None:
+    def __init__(self, max_bytes: int = 128 * 2**20, entry_bytes: int = _ENTRY_BYTES) -> None:
+        self._entry_bytes = entry_bytes
         self._values: OrderedDict[Hashable, Value] = OrderedDict()
         self._max_bytes = max_bytes
         self._bytes = 0
@@ -37,13 +40,12 @@ class BoundedCache(Generic[Value]):
             self._values.move_to_end(key)
             return
         self._values[key] = value
-        self._bytes += _size(key)
+        self._bytes += self._size(key)
         while self._bytes > self._max_bytes and self._values:
             oldest, _ = self._values.popitem(last=False)
-            self._bytes -= _size(oldest)
+            self._bytes -= self._size(oldest)
 
-
-def _size(key: Hashable) -> int:
-    if isinstance(key, tuple):
-        return _ENTRY_BYTES + sum(len(part) for part in key if isinstance(part, str | bytes))
-    return _ENTRY_BYTES + (len(key) if isinstance(key, str | bytes) else 0)
+    def _size(self, key: Hashable) -> int:
+        if isinstance(key, tuple):
+            return self._entry_bytes + sum(len(part) for part in key if isinstance(part, str | bytes))
+        return self._entry_bytes + (len(key) if isinstance(key, str | bytes) else 0)

@@ -23,9 +23,12 @@ Answer = TypeVar("Answer")
 Question = tuple[tuple[str, str], tuple[str, ...]]
 """What stands before and behind a hidden word, and the words that might stand there."""
 Vector = NDArray[np.float32]
-_FILL_BYTES = 64 * 2**20
-_EMBED_BYTES = 32 * 2**20
-"""Keys and overhead only; a vector of 384 numbers adds 1.5 kB, so this is about 100,000 vectors."""
+_CACHE_BYTES = 128 * 2**20
+_FILL_BYTES = 8_000
+"""Fifty guesses: an object of four fields, a float and a number each."""
+_CHANCE_BYTES = 1_000
+_EMBED_BYTES = 2_000
+"""A vector of 384 numbers and its headers."""
 
 
 class FillingService:
@@ -35,8 +38,8 @@ class FillingService:
         self._make = make
         self._model: MaskedLanguageModel | None = None
         self._budget = TokenBudget()
-        self._cache: BoundedCache[tuple[Filling, ...]] = BoundedCache(_FILL_BYTES)
-        self._chances: BoundedCache[tuple[float, ...]] = BoundedCache(_FILL_BYTES)
+        self._cache: BoundedCache[tuple[Filling, ...]] = BoundedCache(_CACHE_BYTES, _FILL_BYTES)
+        self._chances: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _CHANCE_BYTES)
 
     def answer(self, requests: Sequence[Fill]) -> list[list[tuple[Filling, ...]]]:
         wanted = [[(_around(text, index), request.count) for text, index in request.places] for request in requests]
@@ -133,7 +136,7 @@ class EmbeddingService:
     def __init__(self, make: Callable[[], SentenceEncoder]) -> None:
         self._make = make
         self._model: SentenceEncoder | None = None
-        self._cache: BoundedCache[Vector] = BoundedCache(_EMBED_BYTES)
+        self._cache: BoundedCache[Vector] = BoundedCache(_CACHE_BYTES, _EMBED_BYTES)
 
     def answer(self, requests: Sequence[Embed]) -> list[Vector]:
         table: dict[str, Vector] = {}
@@ -149,7 +152,7 @@ class EmbeddingService:
                 self._model = self._make()
             vectors = self._model.embed([valid_unicode(string) for string in missing])
             for string, vector in zip(missing, vectors, strict=True):
-                table[string] = vector
+                table[string] = vector = vector.copy()  # a row alone: a view would keep the whole batch
                 self._cache.put(string, vector)
         empty: Vector = np.zeros((0, 0), dtype=np.float32)
         return [
