@@ -1,7 +1,8 @@
 """Trains the default masked LM: LoRA and a new head on the packaged MiniLM, from public text.
 
     python tools/train_masked_lm.py train OUT --minutes 60 --text FILE… [--start ADAPTER] [--threads 2]
-    python tools/train_masked_lm.py measure ADAPTER --text FILE…
+    python tools/train_masked_lm.py measure ADAPTER --text FILE… [--pieces]
+    python tools/train_masked_lm.py fills ADAPTER
 
 FILE is text, one line each, or JSON lines (also gzipped) of which every string field is read. Give train splits only;
 the measurement wants held-out text. Training may be repeated: `--start` goes on from an earlier adapter. An adapter
@@ -43,6 +44,18 @@ CONTENT_RATE, OTHER_RATE = 0.30, 0.12
 PEAK, WARM_UP = 1.5e-3, 60
 SAVE_EVERY = 300.0
 REPLACED = ("cls.predictions.transform", "cls.predictions.bias")
+SENTENCES = (
+    "the movie was absolutely _ .",
+    "a man is _ a guitar on stage .",
+    "stocks _ on wall street on monday .",
+    "the service was slow and the food was _ .",
+    "she gave a _ performance in the lead role .",
+    "we waited an hour for our _ .",
+    "the company said profits _ in the third quarter .",
+    "two children are _ in the park .",
+    "i would not _ this film to anyone .",
+    "what is the _ of france ?",
+)
 MARKUP = re.compile(r"<[^>]{1,40}>")
 
 
@@ -143,9 +156,15 @@ def batches(texts: list[str], tokenizer: object, rng: random.Random) -> Iterator
 
 
 def mask_batch(
-    rows: Sequence[list[int]], tokenizer: object, vocabulary: Vocabulary, rates: tuple[float, float]
+    rows: Sequence[list[int]],
+    tokenizer: object,
+    vocabulary: Vocabulary,
+    rates: tuple[float, float],
+    any_piece: bool = False,
 ) -> tuple[Tensor, ...]:
-    """Padded ids with masks, attention, the predicted positions and their true ids."""
+    """Padded ids with masks, attention, the predicted positions and their true ids; words of several pieces are not
+    hidden unless any piece may be.
+    """
     width = max(map(len, rows)) + 2
     ids = torch.zeros(len(rows), width, dtype=torch.long)
     for row, tokens in enumerate(rows):
@@ -157,26 +176,42 @@ def mask_batch(
     begins_long_word = torch.zeros_like(pieces)
     begins_long_word[:, :-1] = pieces[:, 1:] & ~pieces[:, :-1]
     rate = torch.where(vocabulary.content[ids], rates[0], rates[1])
-    chosen = (torch.rand(ids.shape) < rate) & ~special & ~pieces & ~begins_long_word
+    chosen = (torch.rand(ids.shape) < rate) & ~special
+    if not any_piece:
+        chosen &= ~pieces & ~begins_long_word
     return ids.masked_fill(chosen, tokenizer.mask_token_id), attention, chosen, ids[chosen]  # type: ignore[attr-defined]
 
 
 @torch.no_grad()
-def measure(model: MaskedMiniLM, texts: Sequence[str], seed: int = 0) -> dict[str, float]:
-    """Top-1 and top-5 over all and over content words, 15 % of the whole words masked."""
+def measure(model: MaskedMiniLM, texts: Sequence[str], *, any_piece: bool = False, seed: int = 0) -> dict[str, float]:
+    """Top-1 and top-5 over all and over content words; 15 % of the whole words are hidden, or of all pieces."""
     torch.manual_seed(seed)
     vocabulary = Vocabulary.of(model.tokenizer)
     cut = {"truncation": True, "max_length": LENGTH - 2}
     encoded = model.tokenizer(list(texts), add_special_tokens=False, **cut)["input_ids"]
     hits: dict[str, list[Tensor]] = {"all_top1": [], "all_top5": [], "content_top1": [], "content_top5": []}
     for at in range(0, len(encoded), ROWS):
-        ids, attention, chosen, gold = mask_batch(encoded[at : at + ROWS], model.tokenizer, vocabulary, (0.15, 0.15))
+        ids, attention, chosen, gold = mask_batch(
+            encoded[at : at + ROWS], model.tokenizer, vocabulary, (0.15, 0.15), any_piece
+        )
         right = model(ids, attention, chosen).topk(5).indices == gold[:, None]
         content = vocabulary.content[gold]
         for name, rows in (("all", right), ("content", right[content])):
             hits[f"{name}_top1"].append(rows[:, 0])
             hits[f"{name}_top5"].append(rows.any(1))
     return {name: round(torch.cat(parts).float().mean().item(), 4) for name, parts in hits.items()}
+
+
+@torch.no_grad()
+def fills(model: MaskedMiniLM) -> str:
+    """A table of the first guesses for sentences of our own."""
+    lines = ["| sentence | guesses |", "|---|---|"]
+    for sentence in SENTENCES:
+        encoded = model.tokenizer(sentence.replace("_", model.tokenizer.mask_token), return_tensors="pt")
+        masked = encoded["input_ids"] == model.tokenizer.mask_token_id
+        best = model(encoded["input_ids"], encoded["attention_mask"], masked).topk(8).indices[0]
+        lines.append(f"| {sentence} | {', '.join(model.tokenizer.convert_ids_to_tokens(best.tolist()))} |")
+    return "\n".join(lines)
 
 
 def train(
@@ -221,9 +256,10 @@ def write(model: MaskedMiniLM, out: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", choices=("train", "measure"))
+    parser.add_argument("task", choices=("train", "measure", "fills"))
     parser.add_argument("adapter", type=Path, help="train: where to write; measure: what to measure")
-    parser.add_argument("--text", type=Path, nargs="+", required=True)
+    parser.add_argument("--text", type=Path, nargs="+", default=[])
+    parser.add_argument("--pieces", action="store_true", help="measure on any piece, not on whole words alone")
     parser.add_argument("--start", type=Path, help="go on from this adapter")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--peak", type=float, default=PEAK, help="highest learning rate")
@@ -232,10 +268,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    if options.task == "fills":
+        print(fills(MaskedMiniLM(options.adapter)))
+        return
+    if not options.text:
+        parser.error("--text is missing")
     texts = [text for path in options.text for text in read_lines(path) if text]
     random.Random(options.seed).shuffle(texts)
     if options.task == "measure":
-        print(json.dumps(measure(MaskedMiniLM(options.adapter), texts[: options.lines])))
+        print(json.dumps(measure(MaskedMiniLM(options.adapter), texts[: options.lines], any_piece=options.pieces)))
         return
     model = MaskedMiniLM(options.start)
     held_out, rest = texts[: options.lines], texts[options.lines :]
