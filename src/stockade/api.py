@@ -109,6 +109,7 @@ def resume(
 def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: bool, observer: Observer | None) -> Run:
     if not resume:
         _refuse_existing(folder)
+    job.language.check()
     classifier = job.model_options.load(job.model)
     source = job.data_options.load(job.data)
     for row in islice(source.rows(), 1):

@@ -43,3 +43,8 @@ def test_every_one_runs_without_errors_and_does_not_depend_on_concurrency(tmp_pa
 def test_another_masked_lm_that_cannot_be_had_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"masked LM .* cannot be loaded"):
         st.attack("builtin:sentiment-cnn", "builtin:reviews", "bae-r", limit=2, mlm=str(tmp_path / "none"))
+    kept = tmp_path / "run"
+    for named in ({"mlm": str(tmp_path / "none")}, {"encoder": str(tmp_path / "none")}):
+        with pytest.raises(ModelError):
+            st.attack("builtin:sentiment-cnn", "builtin:reviews", "pwws", limit=2, out=kept, **named)
+        assert not kept.exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,14 +29,29 @@ class LanguageModels:
     def masked_lm_name(self) -> str:
         return self.masked_lm or DEFAULT_MASKED_LM
 
-    def make_encoder(self) -> SentenceEncoder:
-        from stockade.models.sentence_encoder import SentenceEncoder
+    def check(self) -> None:
+        """Load the models that were named, so that one that cannot be had ends a command before it has begun."""
+        if self.masked_lm is not None:
+            self.make_masked_lm()
+        if self.encoder is not None:
+            self.make_encoder().embed(["a"])
 
-        return SentenceEncoder(self.encoder, device=self.device)
+    def make_encoder(self) -> SentenceEncoder:
+        return _encoder(self.encoder, self.device)
 
     def make_masked_lm(self) -> MaskedLanguageModel:
-        from stockade.models.masked_lm import MaskedLM
+        return _masked_lm(self.masked_lm, self.device)
 
-        if self.masked_lm is None:
-            return MaskedLM.default(self.device)
-        return MaskedLM.from_pretrained(self.masked_lm, self.device)
+
+@lru_cache(maxsize=2)
+def _encoder(reference: str | None, device: str | None) -> SentenceEncoder:
+    from stockade.models.sentence_encoder import SentenceEncoder
+
+    return SentenceEncoder(reference, device=device)
+
+
+@lru_cache(maxsize=2)
+def _masked_lm(reference: str | None, device: str | None) -> MaskedLanguageModel:
+    from stockade.models.masked_lm import MaskedLM
+
+    return MaskedLM.default(device) if reference is None else MaskedLM.from_pretrained(reference, device)
