@@ -4,9 +4,9 @@ bare language models.
     python benchmarks/constraints.py [--texts 60] [--victim sentiment-cnn …] [--attack bae-r textfooler …] [--json FILE]
 
 One run of each attack on built-in test sentences, one torch thread, CPU time by service. The unique strings that the
-sentence encoder was given, and the unique hidden places that the masked LM was asked about, then go through the bare
-models: transformers' tokenizer and forward, sorted by length, at the best of several batch sizes; the masked LM's
-vocabulary is scored at the mask alone, as a careful user would do. The ratio of service to bare time is what
+sentence encoder was given, and the unique texts with a hidden word that the masked LM was asked to fill, then go
+through the bare models: transformers' tokenizer and forward, sorted by length, at the best of several batch sizes; the
+masked LM's vocabulary is scored at the mask alone, as a careful user would do. The ratio of service to bare time is what
 deduplication, caching, batching and bookkeeping cost. Machines are noisy: read the ratios.
 """
 
@@ -84,14 +84,14 @@ class RecordingEncoder:
 
 
 class RecordingMaskedLM:
-    """A masked LM that notes which places it was asked to fill."""
+    """A masked LM that notes which places it was asked about."""
 
     def __init__(self, inner: MaskedLM) -> None:
-        self._inner, self.places = inner, dict[Any, None]()
+        self._inner, self.places = inner, dict[tuple[str, str], None]()
 
-    def fill(self, batch: Sequence[Any], count: int) -> Any:
-        self.places.update(dict.fromkeys(batch))
-        return self._inner.fill(batch, count)
+    def encode(self, places: Sequence[tuple[str, str]]) -> Any:
+        self.places.update(dict.fromkeys(places))
+        return self._inner.encode(places)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -123,16 +123,18 @@ def bare_encoder_seconds(encoder: Any, strings: Sequence[str]) -> float:
     return best_of(work)
 
 
-def bare_masked_lm_seconds(model: MaskedLM, places: Sequence[Any]) -> float:
+def bare_masked_lm_seconds(model: MaskedLM, places: Sequence[tuple[str, str]]) -> float:
+    tokenizer = model._tokenizer
+    hidden = [f"{before}{tokenizer.mask_token}{after}" for before, after in places]
+
     def work(size: int) -> None:
-        ordered = sorted(places, key=len)
-        for start in range(0, len(ordered), size):
-            batch = ordered[start : start + size]
-            width = max(map(len, batch))
-            ids = torch.tensor([[*place.ids, *[0] * (width - len(place))] for place in batch])
-            with torch.inference_mode():
-                states = model._hidden(ids, (ids != 0).long())
-                model._head(states[range(len(batch)), [place.mask for place in batch]]).topk(50)
+        ordered = sorted(hidden, key=len)
+        with torch.inference_mode():
+            for start in range(0, len(ordered), size):
+                cut = {"padding": True, "truncation": True, "max_length": model._maximum, "return_tensors": "pt"}
+                batch = tokenizer(ordered[start : start + size], **cut)
+                states = model._hidden(batch["input_ids"], batch["attention_mask"])
+                model._head(states[batch["input_ids"] == tokenizer.mask_token_id]).topk(50)
 
     return best_of(work)
 

@@ -132,8 +132,20 @@ class MaskedLM:
     def encode(self, places: Sequence[tuple[str, str]]) -> list[EncodedPlace]:
         """Token ids of each place with one mask token between what stands before and behind."""
         sides = [side for before, after in places for side in (before.rstrip(), after)]
-        found = self._tokenizer(sides, add_special_tokens=False, verbose=False)["input_ids"] if sides else []
+        found = self._pieces(sides)
         return [self._place(found[at], found[at + 1]) for at in range(0, len(found), 2)]
+
+    def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each text without special tokens; fast tokenizers are asked through their Rust object."""
+        if not texts:
+            return []
+        if not self._tokenizer.is_fast:
+            found: list[list[int]] = self._tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+            return found
+        backend = self._tokenizer.backend_tokenizer
+        backend.no_padding()
+        backend.no_truncation()
+        return [one.ids for one in backend.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def _place(self, before: list[int], after: list[int], masks: int = 1) -> EncodedPlace:
         room = max(0, self._maximum - 2 - masks)
@@ -148,10 +160,7 @@ class MaskedLM:
     def fill(self, batch: Sequence[EncodedPlace], count: int) -> list[tuple[Filling, ...]]:
         """The best `count` tokens at each mask with their raw scores."""
         with torch.inference_mode():
-            states = self._hidden(*self._padded(batch))
-            rows = torch.arange(len(batch), device=states.device)
-            masks = torch.tensor([place.mask for place in batch], device=states.device)
-            best = self._head(states[rows, masks]).topk(count)
+            best = self._at_masks(batch).topk(count)
         return self._fillings(best)
 
     def _padded(self, batch: Sequence[EncodedPlace | EncodedWords]) -> tuple[Tensor, Tensor]:
@@ -168,12 +177,10 @@ class MaskedLM:
 
     def encode_words(self, place: tuple[str, str], words: Sequence[str]) -> list[EncodedWords]:
         """The place with as many mask tokens as the words have pieces, once for each number of pieces."""
-        before, after = self._tokenizer([place[0].rstrip(), place[1]], add_special_tokens=False, verbose=False)[
-            "input_ids"
-        ]
+        before, after = self._pieces([place[0].rstrip(), place[1]])
         behind_blank = bool(before) and self._blank_matters
         spelt = [f" {word}" if behind_blank else word for word in words]
-        pieces = self._tokenizer(spelt, add_special_tokens=False)["input_ids"] if spelt else []
+        pieces = self._pieces(spelt)
         parts = []
         for length in sorted({len(found) for found in pieces} - {0}):
             numbers = tuple(number for number, found in enumerate(pieces) if len(found) == length)
@@ -218,6 +225,31 @@ class MaskedLM:
             means = losses.view(len(indices), length).mean(1).exp().tolist()
             found.update(zip(indices, means, strict=True))
         return [found[index] for index in range(len(rows))]
+
+    def hidden_in_turn(self, text: str) -> list[tuple[EncodedPlace, int]]:
+        """Every known piece of the text with the text in which it alone is hidden; the end of a long text is cut."""
+        ids = self._tokenizer(text, truncation=True, max_length=self._maximum, verbose=False)["input_ids"]
+        special, mask = set(self._tokenizer.all_special_ids), self._tokenizer.mask_token_id
+        return [
+            (EncodedPlace((*ids[:at], mask, *ids[at + 1 :]), at), piece)
+            for at, piece in enumerate(ids)
+            if piece not in special
+        ]
+
+    def losses(self, batch: Sequence[EncodedPlace], pieces: Sequence[int]) -> list[float]:
+        """-ln p of the piece that each mask hides."""
+        with torch.inference_mode():
+            logits = self._at_masks(batch).float()
+            targets = torch.tensor(pieces, device=logits.device)
+            losses: list[float] = nn.functional.cross_entropy(logits, targets, reduction="none").tolist()
+        return losses
+
+    def _at_masks(self, batch: Sequence[EncodedPlace]) -> Tensor:
+        """Scores of the vocabulary at each mask."""
+        states = self._hidden(*self._padded(batch))
+        rows = torch.arange(len(batch), device=states.device)
+        masks = torch.tensor([place.mask for place in batch], device=states.device)
+        return self._head(states[rows, masks])
 
     def _fillings(self, best: Any) -> list[tuple[Filling, ...]]:
         rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)

@@ -16,27 +16,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from itertools import islice
 
 from stockade.core.text import valid_unicode
 from stockade.models.encoding import length_batches
-from stockade.models.masked_lm import MaskedLM
+from stockade.models.masked_lm import EncodedPlace, MaskedLM
 
 _BATCH_TOKENS = 4096
 _BATCH_ROWS = 128
 """Each row needs the scores of the whole vocabulary, so rows are bounded besides tokens."""
+_AT_ONCE = 20_000
+"""Hidden pieces that are tokenised and sorted by length together: enough for full batches, few enough for memory."""
 _LARGEST_EXPONENT = 700.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Pieces:
-    """A tokenised text and the positions that are scored."""
-
-    ids: tuple[int, ...]
-    scored: tuple[int, ...]
 
 
 def pseudo_perplexities(model: MaskedLM, texts: Sequence[str]) -> list[float | None]:
@@ -45,46 +36,26 @@ def pseudo_perplexities(model: MaskedLM, texts: Sequence[str]) -> list[float | N
     One forward pass per scored piece, in batches of like lengths; the vocabulary is scored at the hidden piece only.
     """
     unique = list(dict.fromkeys(texts))
-    pieces = _tokenised(model, unique)
-    rows = [(text, position) for text, found in enumerate(pieces) for position in found.scored]
-    totals = [0.0] * len(unique)
-    for batch in length_batches([len(pieces[text].ids) for text, _ in rows], _BATCH_TOKENS, _BATCH_ROWS):
-        chosen = [rows[index] for index in batch]
-        for (text, _), loss in zip(chosen, _losses(model, [(pieces[text], at) for text, at in chosen]), strict=True):
-            totals[text] += loss
+    totals, counts = [0.0] * len(unique), [0] * len(unique)
+    hidden = _hidden_pieces(model, unique)
+    while chunk := list(islice(hidden, _AT_ONCE)):
+        for batch in length_batches([len(place) for _, place, _ in chunk], _BATCH_TOKENS, _BATCH_ROWS):
+            numbers, places, pieces = zip(*(chunk[index] for index in batch), strict=True)
+            for number, loss in zip(numbers, model.losses(places, pieces), strict=True):
+                totals[number] += loss
+                counts[number] += 1
     values = {
-        text: _exponential(total / len(found.scored)) if found.scored else None
-        for text, total, found in zip(unique, totals, pieces, strict=True)
+        text: _exponential(total / count) if count else None
+        for text, total, count in zip(unique, totals, counts, strict=True)
     }
     return [values[text] for text in texts]
 
 
-def _tokenised(model: MaskedLM, texts: Sequence[str]) -> list[_Pieces]:
-    tokenizer = model._tokenizer
-    cut = {"truncation": True, "max_length": model._maximum, "verbose": False}
-    rows = tokenizer([valid_unicode(text) for text in texts], **cut)["input_ids"] if texts else []
-    special = set(tokenizer.all_special_ids)
-    return [_Pieces(tuple(ids), tuple(at for at, piece in enumerate(ids) if piece not in special)) for ids in rows]
-
-
-def _losses(model: MaskedLM, batch: Sequence[tuple[_Pieces, int]]) -> Iterator[float]:
-    """-ln p of each row's hidden piece."""
-    tokenizer = model._tokenizer
-    width = max(len(pieces.ids) for pieces, _ in batch)
-    ids = torch.full((len(batch), width), tokenizer.pad_token_id or 0)
-    attention = torch.zeros_like(ids)
-    positions = torch.tensor([position for _, position in batch])
-    for row, (pieces, _) in enumerate(batch):
-        ids[row, : len(pieces.ids)] = torch.tensor(pieces.ids)
-        attention[row, : len(pieces.ids)] = 1
-    rows = torch.arange(len(batch))
-    hidden = ids[rows, positions]
-    ids[rows, positions] = tokenizer.mask_token_id
-    with torch.inference_mode():
-        states = model._hidden(ids, attention)
-        logits: Tensor = model._head(states[rows.to(states.device), positions.to(states.device)]).float()
-        losses = torch.nn.functional.cross_entropy(logits, hidden.to(logits.device), reduction="none")
-    yield from losses.tolist()
+def _hidden_pieces(model: MaskedLM, texts: Sequence[str]) -> Iterator[tuple[int, EncodedPlace, int]]:
+    """The number of the text, the text with one piece hidden, and the piece."""
+    for number, text in enumerate(texts):
+        for place, piece in model.hidden_in_turn(valid_unicode(text)):
+            yield number, place, piece
 
 
 def _exponential(value: float) -> float:
