@@ -4,10 +4,11 @@ bare language models.
     python benchmarks/constraints.py [--texts 60] [--victim sentiment-cnn …] [--attack bae-r textfooler …] [--json FILE]
 
 One run of each attack on built-in test sentences, one torch thread, CPU time by service. The unique strings that the
-sentence encoder was given, and the unique texts with a hidden word that the masked LM was asked to fill, then go
-through the bare models: transformers' tokenizer and forward, sorted by length, at the best of several batch sizes; the
-masked LM's vocabulary is scored at the mask alone, as a careful user would do. The ratio of service to bare time is what
-deduplication, caching, batching and bookkeeping cost. Machines are noisy: read the ratios.
+sentence encoder was given, and the unique texts (with a hidden word, or as they are) that the masked LM was asked
+about, then go through the bare models: transformers' tokenizer and forward, sorted by length, at the best of several
+batch sizes; the masked LM's vocabulary is scored at the mask alone where there is one, as a careful user would do. The
+ratio of service to bare time is what deduplication, caching, batching and bookkeeping cost. Machines are noisy: read
+the ratios.
 """
 
 from __future__ import annotations
@@ -87,7 +88,17 @@ class RecordingMaskedLM:
     """A masked LM that notes which places it was asked about."""
 
     def __init__(self, inner: MaskedLM) -> None:
-        self._inner, self.places = inner, dict[tuple[str, str], None]()
+        self._inner = inner
+        self.places, self.texts = dict[tuple[str, str], None](), dict[str, None]()
+        self.rows = dict[tuple[int, ...], None]()
+
+    def predict(self, texts: Sequence[str], spans: Any, count: int) -> Any:
+        self.texts.update(dict.fromkeys(texts))
+        return self._inner.predict(texts, spans, count)
+
+    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> Any:
+        self.rows.update(dict.fromkeys(rows))
+        return self._inner.perplexities(rows)
 
     def encode(self, places: Sequence[tuple[str, str]]) -> Any:
         self.places.update(dict.fromkeys(places))
@@ -123,18 +134,23 @@ def bare_encoder_seconds(encoder: Any, strings: Sequence[str]) -> float:
     return best_of(work)
 
 
-def bare_masked_lm_seconds(model: MaskedLM, places: Sequence[tuple[str, str]]) -> float:
+def bare_masked_lm_seconds(model: MaskedLM, asked: RecordingMaskedLM) -> float:
+    """The places scored at their mask, the texts at every token, the rows of pieces at every piece."""
     tokenizer = model._tokenizer
-    hidden = [f"{before}{tokenizer.mask_token}{after}" for before, after in places]
+    cut = {"truncation": True, "max_length": model._maximum}
+    hidden = [f"{before}{tokenizer.mask_token}{after}" for before, after in asked.places]
 
     def work(size: int) -> None:
-        ordered = sorted(hidden, key=len)
         with torch.inference_mode():
-            for start in range(0, len(ordered), size):
-                cut = {"padding": True, "truncation": True, "max_length": model._maximum, "return_tensors": "pt"}
-                batch = tokenizer(ordered[start : start + size], **cut)
-                states = model._hidden(batch["input_ids"], batch["attention_mask"])
-                model._head(states[batch["input_ids"] == tokenizer.mask_token_id]).topk(50)
+            for texts in (hidden, list(asked.texts), [{"input_ids": list(row)} for row in asked.rows]):
+                ordered = sorted(texts, key=lambda text: len(text if isinstance(text, str) else text["input_ids"]))
+                for start in range(0, len(ordered), size):
+                    given = ordered[start : start + size]
+                    rows = given if texts and isinstance(given[0], dict) else tokenizer(given, **cut)
+                    batch = tokenizer.pad(rows, return_tensors="pt")
+                    ids, attention = batch["input_ids"], batch["attention_mask"]
+                    wanted = ids == tokenizer.mask_token_id if texts is hidden else attention.bool()
+                    model._head(model._hidden(ids, attention)[wanted]).topk(50)
 
     return best_of(work)
 
@@ -187,8 +203,8 @@ def _row(
     if len(encoder.strings) > 1:
         bare = bare_encoder_seconds(language.make_encoder(), list(encoder.strings))
         row["encoder / bare"] = round(seconds.get("encoder", 0.0) / bare, 2)
-    if len(masked_lm.places) > 1:
-        bare = bare_masked_lm_seconds(MaskedLM.default("cpu"), list(masked_lm.places))
+    if len(masked_lm.places) > 1 or masked_lm.texts:
+        bare = bare_masked_lm_seconds(MaskedLM.default("cpu"), masked_lm)
         row["masked LM / bare"] = round(seconds.get("masked LM", 0.0) / bare, 2)
     return row
 

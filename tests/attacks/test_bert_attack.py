@@ -51,10 +51,15 @@ class ReadingLM(ListMaskedLM):
 
     table: dict[str, tuple[tuple[Filling, ...], ...]] | None = None
 
-    def predict(self, text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[tuple[Filling, ...], ...]]:
+    def predict(
+        self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
+    ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
         assert self.table is not None
-        assert len(spans) == len(words_of(text))
-        return [self.table.get(text[start:end], ((),)) for start, end in spans]
+        assert [len(words) for words in spans] == [len(words_of(text)) for text in texts]
+        return [
+            [self.table.get(text[start:end], ((),)) for start, end in words]
+            for text, words in zip(texts, spans, strict=True)
+        ]
 
     def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
         return [float(sum(row)) for row in rows]
@@ -146,10 +151,10 @@ def test_the_text_is_read_again_when_asked() -> None:
         read: list[str] = field(default_factory=list)
 
         def predict(
-            self, text: str, spans: Sequence[tuple[int, int]], count: int
-        ) -> list[tuple[tuple[Filling, ...], ...]]:
-            self.read.append(text)
-            return super().predict(text, spans, count)
+            self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
+        ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
+            self.read += texts
+            return super().predict(texts, spans, count)
 
     victim = WeightVictim({"great": 2.0, "dull": 1.5, "film": 1.0, "flop": 0.9})
     for again, expected in ((False, ["great film"]), (True, ["great film", "dull film"])):

@@ -137,8 +137,10 @@ class MaskedLanguageModel(Protocol):
         """The log-probabilities of the words of each part; of a word of several pieces, that of all together."""
         ...
 
-    def predict(self, text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[tuple[Filling, ...], ...]]:
-        """Guesses at every piece of the words at `spans` of a text that is seen as it is."""
+    def predict(
+        self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
+    ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
+        """Guesses at every piece of the words at the spans of each text, which are seen as they are."""
         ...
 
     def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]: ...

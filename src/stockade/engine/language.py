@@ -47,15 +47,15 @@ class FillingService:
         return [[table[key] for key in group] for group in wanted]
 
     def answer_predictions(self, requests: Sequence[Predict]) -> list[list[tuple[tuple[Filling, ...], ...]]]:
-        """The guesses at every word of each text; one forward pass per different text."""
-        model = self._ready()
+        """The guesses at every word of each text; equal texts are computed once."""
+        keys = [(valid_unicode(str(request.text)), request.count) for request in requests]
+        asked = {key: request.text for key, request in zip(keys, requests, strict=True)}
         table: dict[tuple[str, int], list[tuple[tuple[Filling, ...], ...]]] = {}
-        for request in requests:
-            text, key = request.text, (valid_unicode(str(request.text)), request.count)
-            if key not in table:
-                spans = [(start, start + len(word)) for start, word in zip(text.starts, text.words, strict=True)]
-                table[key] = model.predict(key[0], spans, request.count)
-        return [table[valid_unicode(str(request.text)), request.count] for request in requests]
+        for count in dict.fromkeys(count for _, count in asked):
+            same = [key for key in asked if key[1] == count]
+            spans = [_spans(asked[key]) for key in same]
+            table |= dict(zip(same, self._ready().predict([text for text, _ in same], spans, count), strict=True))
+        return [table[key] for key in keys]
 
     def answer_chances(self, requests: Sequence[Chances]) -> list[list[tuple[float, ...]]]:
         """The log-probabilities of the words at each place; the same question is computed once."""
@@ -165,3 +165,8 @@ def _around(text: Text, index: int) -> tuple[str, str]:
     """What stands before and behind a word."""
     string, start = str(text), text.starts[index]
     return valid_unicode(string[:start]), valid_unicode(string[start + len(text.words[index]) :])
+
+
+def _spans(text: Text) -> list[tuple[int, int]]:
+    """Where each word begins and ends."""
+    return [(start, start + len(word)) for start, word in zip(text.starts, text.words, strict=True)]

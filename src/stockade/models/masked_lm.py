@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from stockade.core.errors import ModelError, ResourceMissing
 from stockade.core.protocols import Filling
+from stockade.models.encoding import length_batches
 from stockade.models.huggingface import resolve_device
 from stockade.models.language import DEFAULT_MASKED_LM
 from stockade.models.lora import load_adapter, merge_adapter
@@ -27,6 +28,10 @@ from stockade.models.pretrained import quiet
 
 ADAPTER = "masked-lm.safetensors"
 _LONGEST = 512
+_PREDICT_TOKENS = 512
+"""Tokens computed together where the vocabulary is scored at every one of them."""
+_PERPLEXITY_ROWS = 128
+_IGNORED = -100
 _BLANKS = ("\u0120", "\u2581")
 _HEADS = ("cls", "lm_head", "predictions")
 """What the heads of BERT, RoBERTa and ALBERT kinds are called: functions of hidden states, one position at a time."""
@@ -62,6 +67,11 @@ class EncodedWords:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+Guesses = tuple[Filling, ...]
+Spans = Sequence[tuple[int, int]]
+"""Where words begin and end in a text, in characters."""
 
 
 class MaskedLM:
@@ -200,31 +210,48 @@ class MaskedLM:
                 found.append(tuple(logs[torch.arange(length, device=logs.device), chosen].sum(1).tolist()))
         return found
 
-    def predict(self, text: str, spans: Sequence[tuple[int, int]], count: int) -> list[tuple[tuple[Filling, ...], ...]]:
-        """Guesses at every piece of the words at `spans`; a word beyond what the model can read has no pieces."""
-        cut = {"truncation": True, "max_length": self._maximum}
-        encoded = self._tokenizer(text, return_offsets_mapping=True, **cut)
-        ids = torch.tensor([encoded["input_ids"]])
+    def predict(self, texts: Sequence[str], spans: Sequence[Spans], count: int) -> list[list[tuple[Guesses, ...]]]:
+        """Guesses at every piece of the words at the spans of each text; a word beyond what the model can read has no
+        pieces.
+        """
+        cut = {"truncation": True, "max_length": self._maximum, "verbose": False}
+        encoded = self._tokenizer(list(texts), return_offsets_mapping=True, **cut) if texts else {"input_ids": []}
+        rows = [EncodedPlace(tuple(ids), 0) for ids in encoded["input_ids"]]
+        answers: list[list[tuple[Guesses, ...]]] = [[] for _ in texts]
+        for batch in length_batches([len(row) for row in rows], _PREDICT_TOKENS, _PREDICT_TOKENS):
+            offsets = [encoded["offset_mapping"][index] for index in batch]
+            pieces = [_pieces_of(words, spans[index]) for words, index in zip(offsets, batch, strict=True)]
+            places = [(row, at) for row, words in enumerate(pieces) for group in words for at in group]
+            guesses = iter(self._guesses([rows[index] for index in batch], places, count))
+            for index, words in zip(batch, pieces, strict=True):
+                answers[index] = [tuple(next(guesses) for _ in group) for group in words]
+        return answers
+
+    def _guesses(self, batch: Sequence[EncodedPlace], places: Sequence[tuple[int, int]], count: int) -> list[Guesses]:
+        """The best tokens at (row, position) places of a batch."""
+        if not places:
+            return []
         with torch.inference_mode():
-            states = self._hidden(ids, torch.ones_like(ids))[0]
-            guesses = self._fillings(self._head(states).topk(count))
-        offsets = encoded["offset_mapping"]
-        pieces = [[at for at, (a, b) in enumerate(offsets) if a < end and b > start and b > a] for start, end in spans]
-        return [tuple(guesses[at] for at in group) for group in pieces]
+            states = self._hidden(*self._padded(batch))
+            rows, positions = torch.tensor(places, device=states.device).t()
+            return self._fillings(self._head(states[rows, positions]).topk(count))
 
     def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
         """exp(mean cross-entropy) of each row of tokens given to the model by itself, without special tokens."""
-        found: dict[int, float] = {}
-        for length in sorted({len(row) for row in rows}):
-            indices = [index for index, row in enumerate(rows) if len(row) == length]
-            ids = torch.tensor([rows[index] for index in indices])
+        found = [0.0] * len(rows)
+        for batch in length_batches([len(row) for row in rows], _PREDICT_TOKENS, _PERPLEXITY_ROWS):
+            ids, attention = self._padded([EncodedPlace(rows[index], 0) for index in batch])
             with torch.inference_mode():
-                logits = self._head(self._hidden(ids, torch.ones_like(ids))).float()
-                targets = ids.flatten().to(logits.device)
-                losses = nn.functional.cross_entropy(logits.flatten(0, 1), targets, reduction="none")
-            means = losses.view(len(indices), length).mean(1).exp().tolist()
-            found.update(zip(indices, means, strict=True))
-        return [found[index] for index in range(len(rows))]
+                logits = self._head(self._hidden(ids, attention)).float()
+                targets = ids.masked_fill(attention == 0, _IGNORED).to(logits.device)
+                losses = nn.functional.cross_entropy(
+                    logits.flatten(0, 1), targets.flatten(), reduction="none", ignore_index=_IGNORED
+                )
+            lengths = torch.tensor([len(rows[index]) for index in batch], device=losses.device)
+            means = losses.view(len(batch), -1).sum(1) / lengths
+            for index, value in zip(batch, means.exp().tolist(), strict=True):
+                found[index] = value
+        return found
 
     def hidden_in_turn(self, text: str) -> list[tuple[EncodedPlace, int]]:
         """Every known piece of the text with the text in which it alone is hidden; the end of a long text is cut."""
@@ -258,6 +285,11 @@ class MaskedLM:
     def _filling(self, token: int, score: float) -> Filling:
         word, whole = self._words[token]
         return Filling(word, score, whole, token)
+
+
+def _pieces_of(offsets: Sequence[tuple[int, int]], spans: Spans) -> list[list[int]]:
+    """The tokens that each stretch of a text overlaps."""
+    return [[at for at, (a, b) in enumerate(offsets) if a < end and b > start and b > a] for start, end in spans]
 
 
 def _hidden_states(base: Any) -> Callable[[Tensor, Tensor], Tensor]:
