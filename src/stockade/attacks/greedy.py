@@ -13,6 +13,7 @@ from stockade.core.text import Text
 from stockade.engine.requests import Score
 from stockade.lexicon import StopList, is_stop_word
 
+NOT_EVEN_ONE = "the share of changed words does not allow even one"
 Candidates = Callable[[Text, int], Awaitable[Sequence[Text]]]
 
 
@@ -22,6 +23,11 @@ def changes_allowed(example: Example, max_changed: float | None, *, round_up: bo
         return len(example.text)
     allowed = max_changed * len(example.text)
     return math.ceil(allowed) if round_up else int(allowed)
+
+
+def one_word_may_change(example: Example, max_changed: float | None) -> bool:
+    """For attacks that change exactly one word: whether the share allows it."""
+    return changes_allowed(example, max_changed) >= 1
 
 
 def changeable(example: Example, stop_words: StopList) -> list[int]:

@@ -42,7 +42,9 @@ class HotFlip(WordAttack):
     stop_words: StopList = "function"
 
     async def search(self, example: Example, rng: Random) -> Outcome:
-        space = space_of(await Vocabulary())
+        vocabulary = await Vocabulary()
+        assert vocabulary is not None
+        space = space_of(vocabulary)
         clean = (await Score([example.text]))[0]
         beam, best = [example.text], example.gain(clean)
         flips = min(self.max_flips, changes_allowed(example, self.max_changed))

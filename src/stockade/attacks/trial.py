@@ -28,6 +28,7 @@ class Trial:
     hit_rate: float | None = None
     pushed_out: int = 0
     """How many words the model read before the edits and no longer reads."""
+    flip_share: float | None = None
 
 
 async def attack_example(
@@ -52,7 +53,8 @@ async def attack_example(
             return Trial("failed", "the model reads no word of the text", clean)
         example = example if len(read) == len(example.text) else replace(example, read=read)
         outcome = await attack.search(example, rng)
-        return await _confirmed(example, outcome, clean, 1 if deterministic else DRAWS)
+        trial = await _confirmed(example, outcome, clean, 1 if deterministic else DRAWS)
+        return replace(trial, flip_share=outcome.flip_share)
     except BudgetExhausted as stopped:
         return Trial("failed", str(stopped), clean)
     except SearchStopped as stopped:

@@ -52,6 +52,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
     help="What candidates must keep, such as 'same-pos & similarity(cosine, 0.9) & edit-distance(30)'.",
 )
 @click.option("--repair-articles", is_flag=True, default=None, help='Put "a" and "an" right in front of new words.')
+@click.option("--exhaustive", is_flag=True, help="Attacks that estimate try every word of the vocabulary instead.")
 @click.option("--targeted", metavar="LABEL", help="Succeed only when the model says this class.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/attack-DATE-TIME]")
 @click.option("--resume", is_flag=True, help="Go on with the run in --out; MODEL and DATA may be left out.")
@@ -92,7 +93,7 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
             else:
                 run = api.attack(
                     *_model_and_data(model, data),
-                    *_attacks(options["attack"], ctx.meta.get("attack_options", {})),
+                    *_attacks(options["attack"], ctx.meta.get("attack_options", {}), options["exhaustive"]),
                     preset=options["preset"],
                     seed=options["seed"],
                     budget=options["budget"],
@@ -130,10 +131,21 @@ def _model_and_data(model: str | None, data: str | None) -> tuple[str, str]:
     return model, data
 
 
-def _attacks(references: tuple[str, ...], tables: dict[str, dict[str, Any]]) -> list[str]:
+def _attacks(references: tuple[str, ...], tables: dict[str, dict[str, Any]], exhaustive: bool) -> list[str]:
     if not references:
         raise OptionError("No attack was named. Add --attack NAME; list them with: stockade ls attacks")
-    return [_with_options(reference, tables) for reference in references]
+    named = [_with_options(reference, tables) for reference in references]
+    return [_exhaustive(reference) for reference in named] if exhaustive else named
+
+
+def _exhaustive(reference: str) -> str:
+    """The reference of an attack that can estimate, told not to; any other as it is."""
+    from stockade.attacks.registry import attacks
+
+    entry = attacks().get(reference.partition(":")[0].partition("@")[0])
+    if entry is None or "exhaustive" not in entry.options:
+        return reference
+    return f"{reference}{',' if ':' in reference else ':'}exhaustive=true"
 
 
 def _with_options(reference: str, tables: dict[str, dict[str, Any]]) -> str:

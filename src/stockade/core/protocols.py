@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,37 @@ class WhiteBoxClassifier(Classifier, Protocol):
         ...
 
     def word_vocabulary(self) -> WordVocabulary: ...
+
+
+AttentionQuery = Literal["mean", "first"]
+"""Whose attention counts: the mean over all tokens, or the first token's, which is [CLS] for the BERT family."""
+
+
+@runtime_checkable
+class AttentiveClassifier(Protocol):
+    """A classifier that shows how much attention its words get."""
+
+    def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
+        """For each text a number per word: the attention its tokens get, of one that is handed out to all tokens."""
+        ...
+
+
+@runtime_checkable
+class ZeroingClassifier(Protocol):
+    """A classifier that can be asked as if a word's input vectors were zero."""
+
+    def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
+        """Class probabilities of each text with the vectors of the word at the index zeroed."""
+        ...
+
+
+@runtime_checkable
+class RepresentingClassifier(Protocol):
+    """A classifier that shows its sentence vectors: what its last layer reads."""
+
+    def represent(self, inputs: Sequence[TextInput]) -> tuple[Probabilities, NDArray[np.float32]]:
+        """Class probabilities and sentence vectors, a row each per text."""
+        ...
 
 
 @runtime_checkable

@@ -19,15 +19,17 @@ class Outcome:
 
     text: Text | None
     reason: str | None = None
+    flip_share: float | None = None
+    """For attacks that only draw at random: the share of their draws that fool the model."""
 
     @classmethod
-    def found(cls, text: Text) -> Outcome:
-        return cls(text)
+    def found(cls, text: Text, *, flip_share: float | None = None) -> Outcome:
+        return cls(text, flip_share=flip_share)
 
     @classmethod
-    def failed(cls, reason: str, closest: Text | None = None) -> Outcome:
+    def failed(cls, reason: str, closest: Text | None = None, *, flip_share: float | None = None) -> Outcome:
         """No adversarial text; `closest` is the best one seen, kept for the curious."""
-        return cls(closest, reason)
+        return cls(closest, reason, flip_share)
 
     @property
     def is_found(self) -> bool:
@@ -57,5 +59,7 @@ class Record:
     premise: str | None = None
     hit_rate: float | None = None
     """For randomised models: the share of fresh draws that the adversarial text fools."""
+    flip_share: float | None = None
+    """For the attack `random`: the share of its draws that fool the model."""
     pushed_out: int = 0
     """How many words the edits have pushed out of what the model reads."""

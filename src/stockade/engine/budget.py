@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from stockade.core.errors import BudgetExhausted
-from stockade.engine.requests import Score
+from stockade.engine.requests import Query
+
+Asked = TypeVar("Asked", bound=Query[Any])
 
 
 @dataclass(slots=True)
@@ -24,16 +27,16 @@ class Meter:
     def rows(self) -> int:
         return len(self._seen)
 
-    def admit(self, request: Score) -> Score:
+    def admit(self, request: Asked) -> Asked:
         """The request as far as the budget allows it."""
         if not request.counted:
             return request
         if self.budget is not None:
             left = self.budget - self.queries
-            if len(request.texts) > left:
+            if len(request.asked) > left:
                 if left <= 0 or not request.partial:
                     raise BudgetExhausted(f"the query budget of {self.budget} is used up")
                 request = request.first(left)
-        self.queries += len(request.texts)
-        self._seen.update(hash(text) for text in request.texts)
+        self.queries += len(request.asked)
+        self._seen.update(map(hash, request.asked))
         return request

@@ -6,7 +6,7 @@ a kind together, and sends each search its own answer back.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.example import Scores
-from stockade.core.protocols import Filling, WordVocabulary
+from stockade.core.protocols import AttentionQuery, Filling, WordVocabulary
 from stockade.core.text import Text
 
 Answer = TypeVar("Answer")
@@ -29,8 +29,25 @@ class Request(Generic[Answer]):
         return cast(Answer, (yield self))
 
 
+class Query(Request[Answer]):
+    """Base of the requests that count as queries of the victim, one for each thing asked about."""
+
+    __slots__ = ()
+    partial: bool
+    counted: bool
+
+    @property
+    def asked(self) -> Sequence[Hashable]:
+        """What is asked about; equal entries are the same row to the model."""
+        raise NotImplementedError
+
+    def first(self, count: int) -> Self:
+        """The same request for the first `count` of them."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class Score(Request[list[Scores]]):
+class Score(Query[list[Scores]]):
     """Class probabilities of each text, in order. Costs one logical query per text.
 
     When the budget does not reach for all texts, a request with `partial` set is answered for its first texts only
@@ -41,8 +58,11 @@ class Score(Request[list[Scores]]):
     partial: bool = False
     counted: bool = True
 
+    @property
+    def asked(self) -> Sequence[Hashable]:
+        return self.texts
+
     def first(self, count: int) -> Self:
-        """The same request for its first `count` texts."""
         return replace(self, texts=self.texts[:count])
 
 
@@ -75,8 +95,55 @@ class Gradient(Request[list[NDArray[np.float32]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary(Request[WordVocabulary]):
-    """The words the victim knows and their input vectors (white box)."""
+class Vocabulary(Request[WordVocabulary | None]):
+    """The words the victim knows and their input vectors (white box).
+
+    Of a black box there is none: that ends the run, or where the vocabulary is not `required` the answer is None.
+    """
+
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Zeroed(Query[list[Scores]]):
+    """Class probabilities of a text with the input vectors of one word zeroed, for each of the indices (white box)."""
+
+    text: Text
+    indices: Sequence[int]
+    partial: bool = False
+    counted: bool = True
+
+    @property
+    def asked(self) -> Sequence[Hashable]:
+        return [(self.text, index) for index in self.indices]
+
+    def first(self, count: int) -> Self:
+        return replace(self, indices=self.indices[:count])
+
+
+@dataclass(frozen=True, slots=True)
+class Represent(Query[list[tuple[Scores, NDArray[np.float32]]]]):
+    """Class probabilities and the victim's own sentence vector of each text (white box)."""
+
+    texts: Sequence[Text]
+    partial: bool = False
+    counted: bool = True
+
+    @property
+    def asked(self) -> Sequence[Hashable]:
+        return self.texts
+
+    def first(self, count: int) -> Self:
+        return replace(self, texts=self.texts[:count])
+
+
+@dataclass(frozen=True, slots=True)
+class Attention(Request[NDArray[np.float32]]):
+    """How much attention each word of a text gets from the victim in one layer (white box)."""
+
+    text: Text
+    layer: int = 0
+    query: AttentionQuery = "mean"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from typing import Any, Generic, TypeVar
 
 from stockade.core.errors import SearchStopped, StockadeError
 from stockade.engine.budget import Meter
-from stockade.engine.gradients import GradientService
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.reach import ReachService
 from stockade.engine.requests import (
+    Attention,
     Chances,
     ClassNames,
     Confirm,
@@ -25,12 +25,16 @@ from stockade.engine.requests import (
     Gradient,
     Perplexity,
     Predict,
+    Query,
     Reach,
+    Represent,
     Request,
     Score,
     Vocabulary,
+    Zeroed,
 )
 from stockade.engine.scoring import ScoringService
+from stockade.engine.white_box import WhiteBoxService
 
 Result = TypeVar("Result")
 Service = Callable[[Sequence[Any]], Sequence[Any]]
@@ -85,14 +89,17 @@ class Scheduler:
         embedding: EmbeddingService | None = None,
     ) -> Scheduler:
         """A scheduler that scores with one classifier and, where given, asks language models."""
-        gradients = GradientService(scoring.classifier)
+        inside = WhiteBoxService(scoring.classifier, scoring.charge)
         services: dict[type[Request[Any]], Service] = {
             Score: scoring.answer_scores,
             Confirm: scoring.answer_confirmations,
             Reach: ReachService(scoring.classifier).answer,
             ClassNames: lambda requests: [scoring.classifier.labels] * len(requests),
-            Gradient: gradients.answer,
-            Vocabulary: gradients.answer_vocabulary,
+            Gradient: inside.answer_gradients,
+            Vocabulary: inside.answer_vocabulary,
+            Zeroed: inside.answer_zeroed,
+            Represent: inside.answer_represented,
+            Attention: inside.answer_attention,
         }
         if filling is not None:
             services |= {
@@ -163,7 +170,7 @@ def _advance(running: _Running[Result], answer: Any) -> Finished[Result] | None:
         except SearchStopped as reason:
             return _finish(running, reason)
         try:
-            running.pending = running.meter.admit(request) if isinstance(request, Score) else request
+            running.pending = running.meter.admit(request) if isinstance(request, Query) else request
         except SearchStopped as reason:
             answer = reason
             continue

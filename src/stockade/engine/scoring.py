@@ -41,6 +41,11 @@ class ScoringService:
         self.rows = 0
         self.model_seconds = 0.0
 
+    def charge(self, rows: int, seconds: float) -> None:
+        """Count what the model computed for another service."""
+        self.rows += rows
+        self.model_seconds += seconds
+
     def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
         """Each request's scores in order, or the first failure among its texts."""
         inputs = [[text.input for text in request.texts] for request in requests]

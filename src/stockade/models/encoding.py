@@ -200,7 +200,7 @@ def length_batches(lengths: Sequence[int], tokens: int, rows: int) -> list[list[
 
 def in_length_batches(
     batch: Sequence[EncodedText],
-    compute: Callable[[Sequence[EncodedText]], NDArray[Any]],
+    compute: Callable[[Sequence[EncodedText]], Iterable[Any]],
     tokens: int,
     rows: int,
 ) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from stockade.core.errors import ModelError
 from stockade.core.protocols import WordVocabulary
 from stockade.core.text import Text, is_single_word
+from stockade.models.word_tokens import tokenise_by_word
 
 _ROWS = 32
 
@@ -21,8 +22,6 @@ def word_gradients(
     model: Any, tokenizer: Any, maximum: int | None, texts: Sequence[Text], label: int
 ) -> list[NDArray[np.float32]]:
     """A row per word of each text: d loss(label) / d input vector, summed over the word's pieces."""
-    if not tokenizer.is_fast:
-        raise ModelError("Gradients by word need a fast tokenizer, which knows where in the text each token stands.")
     found: list[NDArray[np.float32]] = []
     for at in range(0, len(texts), _ROWS):
         found += _batch_gradients(model, tokenizer, maximum, texts[at : at + _ROWS], label)
@@ -32,38 +31,29 @@ def word_gradients(
 def _batch_gradients(
     model: Any, tokenizer: Any, maximum: int | None, texts: Sequence[Text], label: int
 ) -> list[NDArray[np.float32]]:
-    sides = [[text.premise for text in texts]] if texts[0].premise is not None else []
-    cut = {"truncation": True, "max_length": maximum} if maximum is not None else {}
-    encoded = tokenizer(
-        *sides, [str(text) for text in texts], padding=True, return_offsets_mapping=True, return_tensors="pt", **cut
-    )
-    offsets = encoded.pop("offset_mapping").tolist()
-    owners = [encoded.sequence_ids(row) for row in range(len(texts))]
-    inputs = {name: tensor.to(model.device) for name, tensor in encoded.items() if name != "input_ids"}
-    vectors = model.get_input_embeddings()(encoded["input_ids"].to(model.device)).detach().requires_grad_(True)
+    takes = tuple(inspect.signature(model.forward).parameters)
+    tokens = tokenise_by_word(tokenizer, maximum, texts, model.device, takes)
     with torch.enable_grad():
-        logits: Tensor = model(inputs_embeds=vectors, **inputs).logits
+        seen: list[Tensor] = []
+        handle = model.get_input_embeddings().register_forward_hook(lambda _m, _g, answer: _leaf(answer, seen))
+        try:
+            logits: Tensor = model(**tokens.inputs).logits
+        finally:
+            handle.remove()
         targets = torch.full((len(texts),), label, device=logits.device)
         loss = nn.functional.cross_entropy(logits, targets, reduction="sum")
-        (gradient,) = torch.autograd.grad(loss, vectors)
+        (gradient,) = torch.autograd.grad(loss, seen[0])
     rows = gradient.float().cpu().numpy()
-    own = 1 if sides else 0
-    return [_by_word(text, rows[i], offsets[i], [owner == own for owner in owners[i]]) for i, text in enumerate(texts)]
+    return [
+        np.stack([rows[row][places].sum(0) for places in words]) if words else rows[row][:0]
+        for row, words in enumerate(tokens.positions)
+    ]
 
 
-def _by_word(
-    text: Text, gradient: NDArray[np.float32], offsets: Sequence[Sequence[int]], own: Sequence[bool]
-) -> NDArray[np.float32]:
-    rows = np.zeros((len(text.words), gradient.shape[1]), dtype=np.float32)
-    word = 0
-    for token, ((start, end), mine) in enumerate(zip(offsets, own, strict=True)):
-        if not mine or end <= start:
-            continue
-        while word < len(text.words) and text.starts[word] + len(text.words[word]) <= start:
-            word += 1
-        if word < len(text.words) and end > text.starts[word]:
-            rows[word] += gradient[token]
-    return rows
+def _leaf(vectors: Tensor, seen: list[Tensor]) -> Tensor:
+    """The vectors as the variable that gradients are taken of."""
+    seen.append(vectors.detach().requires_grad_(True))
+    return seen[-1]
 
 
 def word_vocabulary(model: Any, tokenizer: Any) -> WordVocabulary:

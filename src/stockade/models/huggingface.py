@@ -12,20 +12,25 @@ import inspect
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError, OptionError
-from stockade.core.protocols import Probabilities, WordVocabulary
+from stockade.core.protocols import AttentionQuery, Probabilities, WordVocabulary
 from stockade.core.text import Text, TextInput
 from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches
 
+if TYPE_CHECKING:
+    from stockade.models.white_box import WhiteBox
+
 _BATCH_TOKENS = 4096
 _BATCH_ROWS = 256
+_REPRESENTED_TOKENS = 1024
 _SMALL = 1_000_000
 """A model with fewer weights (embeddings aside) is done sooner on one thread than it can be shared out to several."""
 _VOLATILE = frozenset(
@@ -101,17 +106,19 @@ class HuggingFaceClassifier:
             return np.concatenate([self.predict_encoded([one]) for one in batch])
         with torch.inference_mode(), _threads(self._threads):
             output = self.model(**self._encoder.tensors(batch, self.model.device))
-            logits = (
-                (output.logits if hasattr(output, "logits") else output[0]).to("cpu", torch.float32).to(torch.float64)
+            logits = output.logits if hasattr(output, "logits") else output[0]
+            answer = self._probabilities(logits.to("cpu", torch.float32).to(torch.float64), len(batch))
+        return answer
+
+    def _probabilities(self, logits: torch.Tensor, rows: int) -> Probabilities:
+        if self._single_logit:
+            logits = torch.cat([torch.zeros_like(logits), logits], 1)
+        if logits.shape != (rows, len(self.labels)):
+            raise ModelError(
+                f"The model answered {rows} texts with logits of shape {tuple(logits.shape)}; "
+                f"expected {(rows, len(self.labels))}."
             )
-            if self._single_logit:
-                logits = torch.cat([torch.zeros_like(logits), logits], 1)
-            if logits.shape != (len(batch), len(self.labels)):
-                raise ModelError(
-                    f"The model answered {len(batch)} texts with logits of shape {tuple(logits.shape)}; "
-                    f"expected {(len(batch), len(self.labels))}."
-                )
-            answer: Probabilities = logits.softmax(1).numpy()
+        answer: Probabilities = logits.softmax(1).numpy()
         return answer
 
     def start_worker(self) -> None:
@@ -140,6 +147,32 @@ class HuggingFaceClassifier:
         if self._vocabulary is None:
             self._vocabulary = word_vocabulary(self.model, self.tokenizer)
         return self._vocabulary
+
+    def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
+        """Class probabilities of each text with the input vectors of one word zeroed."""
+        return self._probabilities(torch.from_numpy(self._white_box.logits_zeroed(places)), len(places))
+
+    def represent(self, inputs: Sequence[TextInput]) -> tuple[Probabilities, NDArray[np.float32]]:
+        """Class probabilities and what the last linear layer reads, a row each per text."""
+        from stockade.models.white_box import sentence_vectors
+
+        def compute(batch: Sequence[EncodedText]) -> list[tuple[Any, Any]]:
+            with sentence_vectors(self.model) as seen:
+                probabilities = self.predict_encoded(batch)
+            return list(zip(probabilities, torch.cat(seen).float().cpu().numpy(), strict=True))
+
+        rows = in_length_batches(self.encode(inputs), compute, _REPRESENTED_TOKENS, _BATCH_ROWS)
+        return np.stack([row for row, _ in rows]), np.stack([vector for _, vector in rows])
+
+    def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
+        """How much attention each word gets in a layer, the mean over its heads."""
+        return self._white_box.word_attention(texts, layer, query)
+
+    @cached_property
+    def _white_box(self) -> WhiteBox:
+        from stockade.models.white_box import WhiteBox
+
+        return WhiteBox(self.model, self.tokenizer, self._encoder.maximum)
 
     def fingerprint(self) -> str:
         """A hash of the config, every tensor and the tokenizer; computed once, so change a model before wrapping it."""

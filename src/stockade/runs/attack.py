@@ -174,6 +174,7 @@ def make_record(
         perturbed_percent=None if adversarial is None else adversarial.perturbed_percent,
         premise=example.text.premise,
         hit_rate=trial.hit_rate,
+        flip_share=trial.flip_share,
         pushed_out=trial.pushed_out,
     )
 

@@ -84,7 +84,7 @@ def _parquet(rows: Iterator[dict[str, Any]], stream: IO[bytes]) -> int:
     edit = pa.struct([("op", pa.string()), ("index", pa.int64()), ("before", pa.string()), ("after", pa.string())])
     kinds = {"edits": pa.list_(edit)} | {name: pa.int64() for name in ("queries", "rows", "pushed_out")}
     kinds |= {"original_scores": scores, "adversarial_scores": scores}
-    kinds |= {name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate")}
+    kinds |= {name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate", "flip_share")}
     schema = pa.schema([(field.name, kinds.get(field.name, pa.string())) for field in dataclasses.fields(Record)])
     buffer = [_valid_unicode(row) for row in rows]
     pq.write_table(pa.Table.from_pylist(buffer, schema=schema), stream)

@@ -33,12 +33,13 @@ def wilson(hits: int, trials: int) -> dict[str, float | None]:
 def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale: str | None = None) -> dict[str, Any]:
     """The summary of one attack; an empty or all-error attack has rates of null, never of zero."""
     statuses: Counter[str] = Counter()
-    queries, rows, changed, similarity = _Mean(), _Mean(), _Mean(), _Mean()
+    queries, rows, changed, similarity, flips = _Mean(), _Mean(), _Mean(), _Mean(), _Mean()
     for record in records:
         statuses[record.status] += 1
         if record.status in ("success", "failed"):
             queries.add(record.queries)
             rows.add(record.rows)
+            flips.add(record.flip_share)
         if record.status == "success":
             changed.add(record.perturbed_percent)
             similarity.add(record.similarity)
@@ -61,6 +62,7 @@ def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale
         "mean_perturbed_percent": changed.value,
         "mean_similarity": similarity.value,
         "similarity_scale": similarity_scale,
+        "mean_flip_share": flips.value,
         "seconds": round(effort.seconds, 3),
         "model_seconds": round(effort.model_seconds, 3),
         "model_rows": effort.model_rows,

@@ -1,0 +1,179 @@
+"""Finds, among all words of a vocabulary, the one that fools the victim with the least move of its sentence vector.
+
+The nearest such word is seldom among the nearest words: most near words fool nobody. So asking about words in order of
+distance asks about thousands. Instead both numbers, how far the sentence vector moves and by what margin the victim is
+fooled, are estimated for every word from its input vector:
+
+1. A random sample of words is asked about exactly.
+2. Kernel ridge regression (a Gaussian kernel on the input vectors) carries both numbers over to all words; its
+   leave-one-out errors on the sample, times `caution`, say how far it may be off.
+3. Words that may fool the victim are asked about exactly, by rising estimated distance, until none that is left can be
+   nearer than the nearest found.
+4. Only if none has fooled the victim, all other words follow, by falling estimated margin: the whole vocabulary is
+   within reach.
+
+`exhaustive` asks about every word instead; so does a vocabulary without vectors, or one not much larger than the
+sample.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stockade.attacks.word_attack import WordAttack
+from stockade.core.example import Example, Scores
+from stockade.core.protocols import WordVocabulary
+from stockade.core.records import Outcome
+from stockade.core.text import Text, match_case
+from stockade.engine.requests import Represent
+
+Numbers = NDArray[np.float64]
+_AT_ONCE = 128
+_RIDGE = 0.05
+_SURE = 0.99
+"""The share of leave-one-out errors that the slack must cover before `caution` multiplies it."""
+
+
+@dataclass(slots=True)
+class NearestFlip:
+    """One scan: the words asked about so far, and the nearest that fooled the victim."""
+
+    attack: WordAttack
+    example: Example
+    index: int
+    vocabulary: WordVocabulary
+    sample: int
+    exhaustive: bool
+    caution: float
+    best: Text | None = None
+    best_distance: float = math.inf
+    _asked: dict[int, tuple[float, float]] = field(default_factory=dict)
+    _home: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    _cut_short: bool = False
+
+    async def search(self, rng: Random) -> Outcome:
+        self._home = (await Represent([self.example.text]))[0][1]
+        own = self.example.text.words[self.index].lower()
+        words = [number for number, word in enumerate(self.vocabulary.words) if word.lower() != own]
+        if self.exhaustive or len(words) <= 2 * self.sample or not self.vocabulary.vectors.shape[1]:
+            await self._ask(words)
+        else:
+            await self._ask(rng.sample(words, self.sample))
+            await self._ask_the_likely(words)
+        if self.best is not None:
+            return Outcome.found(self.best)
+        return Outcome.failed(f'no word of the vocabulary in place of "{own}" fools it')
+
+    async def _ask_the_likely(self, words: list[int]) -> None:
+        estimate = Estimate.fitted(self.vocabulary.vectors, self._asked, self.caution)
+        left = [number for number in words if number not in self._asked]
+        likely = [number for number in left if estimate.margin_may_be_positive(number)]
+        likely.sort(key=lambda number: (estimate.distances[number], number))
+        for start in range(0, len(likely), _AT_ONCE):
+            if estimate.least_distance(likely[start]) > self.best_distance:
+                break
+            await self._ask(likely[start : start + _AT_ONCE])
+        if self.best is None:
+            rest = [number for number in left if number not in self._asked]
+            rest.sort(key=lambda number: (-estimate.margins[number], number))
+            for start in range(0, len(rest), _AT_ONCE):
+                await self._ask(rest[start : start + _AT_ONCE])
+                if self.best is not None:
+                    break
+
+    async def _ask(self, numbers: list[int]) -> None:
+        """Ask about these words exactly and keep the nearest that fools the victim."""
+        for start in range(0, len(numbers), _AT_ONCE):
+            if self._cut_short and self.best is not None:
+                return
+            group = numbers[start : start + _AT_ONCE]
+            texts = {self._written(number): number for number in group}
+            allowed = await self.attack.allowed(list(texts), self.example.text, self.index)
+            answers = await Represent(allowed, partial=True) if allowed else []
+            self._cut_short = len(answers) < len(allowed)
+            for text, (scores, vector) in zip(allowed, answers, strict=False):
+                distance = round(float(np.abs(vector - self._home).sum()), 4)
+                if text in texts:
+                    self._asked[texts[text]] = (distance, margin(self.example, scores))
+                if self.example.fooled(scores) and distance < self.best_distance:
+                    self.best, self.best_distance = text, distance
+
+    def _written(self, number: int) -> Text:
+        text = self.example.text
+        return text.replace(self.index, match_case(self.vocabulary.words[number], text.words[self.index]))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Distance and margin of every word, with how much lower and how much higher they may well be."""
+
+    distances: Numbers
+    margins: Numbers
+    distance_slack: float
+    margin_slack: float
+
+    def margin_may_be_positive(self, number: int) -> bool:
+        return bool(self.margins[number] + self.margin_slack > 0)
+
+    def least_distance(self, number: int) -> float:
+        return float(self.distances[number] - self.distance_slack)
+
+    @classmethod
+    def fitted(cls, vectors: NDArray[np.float32], known: dict[int, tuple[float, float]], caution: float) -> Estimate:
+        """Kernel ridge regression from the words whose numbers are known to all words."""
+        numbers = np.fromiter(known, dtype=np.intp)
+        values = np.array(list(known.values()), dtype=np.float64).reshape(-1, 2)
+        if len(numbers) == 0:
+            nothing = np.zeros(len(vectors))
+            return cls(nothing, nothing, math.inf, math.inf)
+        kernel = GaussianKernel.over(vectors, numbers)
+        mean = values.mean(0)
+        inverse = np.linalg.inv(kernel.between(numbers) + _RIDGE * np.eye(len(numbers)))
+        weights = inverse @ (values - mean)
+        predicted = np.concatenate([kernel.between(part) @ weights for part in _parts(len(vectors))]) + mean
+        errors = weights / np.diag(inverse)[:, None]  # leave-one-out: what is true minus what the others predict
+        slack = caution * np.maximum(0.0, np.quantile(errors * (-1, 1), _SURE, axis=0))
+        return cls(predicted[:, 0], predicted[:, 1], float(slack[0]), float(slack[1]))
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianKernel:
+    """Nearness of words to some anchors by their vectors; the scale is the anchors' median squared distance."""
+
+    vectors: NDArray[np.float32]
+    lengths: NDArray[np.float32]
+    anchors: NDArray[np.intp]
+    scale: float
+
+    @classmethod
+    def over(cls, vectors: NDArray[np.float32], anchors: NDArray[np.intp]) -> GaussianKernel:
+        lengths = np.square(vectors).sum(1)
+        raw = cls(vectors, lengths, anchors, 1.0)._squared(anchors)
+        return cls(vectors, lengths, anchors, max(2 * float(np.median(raw)), 1e-12))
+
+    def between(self, numbers: NDArray[np.intp]) -> Numbers:
+        nearness: Numbers = np.exp(-self._squared(numbers) / self.scale).astype(np.float64)
+        return nearness
+
+    def _squared(self, numbers: NDArray[np.intp]) -> NDArray[np.float32]:
+        products = self.vectors[numbers] @ self.vectors[self.anchors].T
+        squared = self.lengths[numbers][:, None] + self.lengths[self.anchors][None] - 2 * products
+        return np.maximum(squared, 0.0)
+
+
+def margin(example: Example, scores: Scores) -> float:
+    """By how much the attacker leads, in logarithms of probabilities: positive where the model is fooled."""
+    wanted = example.label if example.target is None else example.target
+    own = math.log(max(scores.probabilities[wanted], 1e-300))
+    rival = math.log(max(max(p for label, p in enumerate(scores.probabilities) if label != wanted), 1e-300))
+    return rival - own if example.target is None else own - rival
+
+
+def _parts(size: int) -> list[NDArray[np.intp]]:
+    """All numbers in parts that keep the kernel small."""
+    return [np.arange(start, min(size, start + 4096)) for start in range(0, size, 4096)]

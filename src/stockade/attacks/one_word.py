@@ -1,0 +1,117 @@
+"""The greedy and attention attacks of Hsieh et al. (On the Robustness of Self-Attentive Models, ACL 2019, §3.3–3.4):
+the victim itself says which one word is replaced, and any word of its vocabulary may take its place.
+
+Which word (`where`):
+
+    gs      the word whose input vectors the true class misses most when they are zeroed
+    asmin   the word with the least attention
+    asmax   the word with the most attention
+
+By what (`how`):
+
+    gr      words in random order, until one fools the model
+    ec      of all words that fool the model the one that moves its sentence vector least (L1)
+
+Attention is the victim's own: for the BERT family layer 0, mean over heads and query tokens (`query=first` takes the
+[CLS] row), summed over a word's tokens; for a BiLSTM-attention its pooling weights. The sentence vector is what the
+victim's last linear layer reads. A word of several tokens is replaced whole. In a character model the word's character
+vectors are zeroed.
+
+Differences to the paper: it leaves open which query counts and how EC searches; its success rates say that every word
+of the vocabulary must be within reach, so it is here (see `nearest_flip` for how few of them are asked about).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+from typing import Any, Literal
+
+from stockade.attacks.greedy import NOT_EVEN_ONE, one_word_may_change
+from stockade.attacks.nearest_flip import NearestFlip
+from stockade.attacks.registry import register
+from stockade.attacks.vocabulary import known_words
+from stockade.attacks.word_attack import WordAttack
+from stockade.core.example import Example
+from stockade.core.protocols import AttentionQuery, WordVocabulary
+from stockade.core.records import Outcome
+from stockade.core.text import Text, match_case
+from stockade.engine.requests import Attention, Score, Zeroed
+
+Where = Literal["gs", "asmin", "asmax"]
+How = Literal["gr", "ec"]
+_FIRST, _MOST = 16, 512
+"""Random words are asked about in growing groups: few are wasted on an easy text, few rounds on a hard one."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneWord(WordAttack):
+    """Replaces the one word the model itself points at, by any word it knows (white box)."""
+
+    where: Where = "gs"
+    how: How = "gr"
+    layer: int = 0
+    query: AttentionQuery = "mean"
+    exhaustive: bool = False
+    """For `ec`: ask about every word of the vocabulary instead of those that an estimate cannot rule out."""
+    sample: int = 512
+    """For `ec`: how many random words the estimate is made from."""
+    caution: float = 1.0
+    """For `ec`: how many times its known error the estimate is given before a word is ruled out; more asks more."""
+
+    async def search(self, example: Example, rng: Random) -> Outcome:
+        if not one_word_may_change(example, self.max_changed):
+            return Outcome.failed(NOT_EVEN_ONE)
+        vocabulary = await known_words()
+        index = await self._weakest(example)
+        if index is None:
+            return Outcome.failed("the model reads no word of the text")
+        if self.how == "gr":
+            return await self._random_order(example, index, vocabulary, rng)
+        scan = NearestFlip(self, example, index, vocabulary, self.sample, self.exhaustive, self.caution)
+        return await scan.search(rng)
+
+    async def _weakest(self, example: Example) -> int | None:
+        """The word to replace; the first of several alike."""
+        places = list(example.indices)
+        if self.where == "gs":
+            scores = await Zeroed(example.text, places, partial=True)
+            values = [example.gain(score) for score in scores]
+        else:
+            sign = 1.0 if self.where == "asmax" else -1.0
+            attention = await Attention(example.text, self.layer, self.query)
+            values = [round(sign * float(attention[place]), 6) for place in places]
+        return places[values.index(max(values))] if values else None
+
+    async def _random_order(self, example: Example, index: int, vocabulary: WordVocabulary, rng: Random) -> Outcome:
+        order = list(vocabulary.words)
+        rng.shuffle(order)
+        start = 0
+        for group in count():
+            words = order[start : start + min(_MOST, _FIRST << group)]
+            if not words:
+                return Outcome.failed(f'no word of the vocabulary in place of "{example.text.words[index]}" fools it')
+            start += len(words)
+            texts = await self.allowed(replacements(example.text, index, words), example.text, index)
+            scores = await Score(texts, partial=True) if texts else []
+            for text, score in zip(texts, scores, strict=False):
+                if example.fooled(score):
+                    return Outcome.found(text)
+        raise AssertionError("unreachable")
+
+
+def replacements(text: Text, index: int, words: list[str]) -> list[Text]:
+    """The text with each other word in that place, in the case of the word that stands there."""
+    own = text.words[index]
+    return [text.replace(index, match_case(word, own)) for word in words if word.lower() != own.lower()]
+
+
+def _presets(where: str, how: str) -> dict[str, dict[str, Any]]:
+    paper = {"where": where, "how": how}
+    return {"paper": paper, "exhaustive": {**paper, "exhaustive": True}} if how == "ec" else {"paper": paper}
+
+
+for _where in ("gs", "asmin", "asmax"):
+    for _how in ("gr", "ec"):
+        register(f"{_where}-{_how}", paper="Hsieh et al. 2019", presets=_presets(_where, _how))(OneWord)

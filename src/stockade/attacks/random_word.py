@@ -1,0 +1,66 @@
+"""RANDOM (Hsieh et al., On the Robustness of Self-Attentive Models, ACL 2019, §3.1): one random word at one random
+place, again and again.
+
+It is a baseline, and its number is the share of draws that fool the model, not the share of texts: the paper draws
+100,000 times in all over 100 texts, hence 1,000 draws for each. The record keeps that share (`flip_share`), the summary
+its mean over the attacked texts (`mean_flip_share`); a text counts as fooled when any of its draws does.
+
+The words drawn are those of the victim's vocabulary, or of the neighbour table for a victim that shows none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from stockade.attacks.greedy import NOT_EVEN_ONE, one_word_may_change
+from stockade.attacks.registry import register
+from stockade.attacks.vocabulary import known_words
+from stockade.attacks.word_attack import WordAttack
+from stockade.core.example import Example
+from stockade.core.records import Outcome
+from stockade.core.text import Text, match_case
+from stockade.engine.requests import Score
+
+_AT_ONCE = 250
+
+
+@register("random", paper="Hsieh et al. 2019", presets={"paper": {}})
+@dataclass(frozen=True, slots=True)
+class RandomWord(WordAttack):
+    """Replaces one random word by another at random, many times over."""
+
+    draws: int = 1000
+
+    async def search(self, example: Example, rng: Random) -> Outcome:
+        if not one_word_may_change(example, self.max_changed):
+            return Outcome.failed(NOT_EVEN_ONE)
+        words = (await known_words()).words
+        first: Text | None = None
+        tried = flipped = 0
+        while tried < self.draws:
+            drawn = [_draw(example, words, rng) for _ in range(min(_AT_ONCE, self.draws - tried))]
+            texts = [text for text, index in drawn for text in await self.allowed([text], example.text, index)]
+            if not texts:
+                break
+            scores = await Score(texts, partial=True)
+            fooled = [text for text, score in zip(texts, scores, strict=False) if example.fooled(score)]
+            first = first or next(iter(fooled), None)
+            tried, flipped = tried + len(scores), flipped + len(fooled)
+            if len(scores) < len(texts):
+                break
+        share = flipped / tried if tried else None
+        if first is None:
+            used_up = " and the query budget is used up" if tried < self.draws else ""
+            return Outcome.failed(f"none of {tried:,} draws fools the model{used_up}", flip_share=share)
+        return Outcome.found(first, flip_share=share)
+
+
+def _draw(example: Example, words: tuple[str, ...], rng: Random) -> tuple[Text, int]:
+    """A text with one other word at one place."""
+    index = rng.choice(example.indices)
+    own = example.text.words[index]
+    word = rng.choice(words)
+    while word.lower() == own.lower():
+        word = rng.choice(words)
+    return example.text.replace(index, match_case(word, own)), index

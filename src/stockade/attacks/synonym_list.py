@@ -1,0 +1,49 @@
+"""LIST (Hsieh et al., On the Robustness of Self-Attentive Models, ACL 2019, §3.2; the list is that of Alzantot et al.,
+EMNLP 2018): one word, replaced by one of its synonyms.
+
+From left to right every word is replaced by each of its synonyms in turn and put back before the next; the first text
+that fools the model is the result. The list is the table of counter-fitted neighbours, eight a word within a squared
+distance of 0.5, as in the genetic attack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from stockade.attacks.greedy import NOT_EVEN_ONE, changeable, one_word_may_change
+from stockade.attacks.registry import register
+from stockade.attacks.word_attack import WordAttack
+from stockade.core.example import Example
+from stockade.core.records import Outcome
+from stockade.core.text import is_single_word, match_case
+from stockade.engine.requests import Score
+from stockade.lexicon import StopList, load_neighbours
+
+
+@register("list", paper="Hsieh et al. 2019", presets={"paper": {}})
+@dataclass(frozen=True, slots=True)
+class SynonymList(WordAttack):
+    """Replaces one word by a synonym, the first that fools the model from the left."""
+
+    neighbours: int = 8
+    max_squared_distance: float = 0.5
+    stop_words: StopList = "none"
+
+    async def search(self, example: Example, rng: Random) -> Outcome:
+        if not one_word_may_change(example, self.max_changed):
+            return Outcome.failed(NOT_EVEN_ONE)
+        table, text, tried = load_neighbours(), example.text, 0
+        for index in changeable(example, self.stop_words):
+            own = text.words[index]
+            near = table.neighbours(own, count=self.neighbours, max_squared_distance=self.max_squared_distance)
+            synonyms = [match_case(one.word, own) for one in near if is_single_word(one.word)]
+            texts = await self.allowed([text.replace(index, word) for word in synonyms], text, index)
+            if not texts:
+                continue
+            scores = await Score(texts, partial=True)
+            tried += len(scores)
+            for candidate, score in zip(texts, scores, strict=False):
+                if example.fooled(score):
+                    return Outcome.found(candidate)
+        return Outcome.failed("no synonym fools the model" if tried else "no word has a synonym")

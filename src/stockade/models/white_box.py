@@ -1,0 +1,140 @@
+"""What one-word attacks look at inside a Hugging Face classifier: what it says with a word's vectors zeroed, its
+sentence vectors, and how much attention its words get.
+
+Everything goes through hooks on the model's own forward pass, so it holds for any architecture: the input embedding's
+answer is altered at the tokens of a word, and the sentence vector is what the last linear layer reads.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from stockade.core.errors import ModelError
+from stockade.core.protocols import AttentionQuery
+from stockade.core.text import Text
+from stockade.models.encoding import length_batches
+from stockade.models.word_tokens import WordTokens, tokenise_by_word
+
+_TOKENS, _ROWS = 2048, 128
+
+
+class WhiteBox:
+    """Looks into a model by way of its tokenizer; made once for a classifier."""
+
+    def __init__(self, model: Any, tokenizer: Any, maximum: int | None) -> None:
+        self._model, self._tokenizer, self._maximum = model, tokenizer, maximum
+        self._takes = tuple(inspect.signature(model.forward).parameters)
+
+    def logits_zeroed(self, places: Sequence[tuple[Text, int]]) -> NDArray[np.float64]:
+        """The logits of each text as if the input vectors of one word were zero; the word's places stay."""
+        answers: list[NDArray[np.float64] | None] = [None] * len(places)
+        for batch in _batches([text for text, _ in places]):
+            tokens = self._tokens([places[index][0] for index in batch])
+            keep = torch.ones(_shape(tokens), device=self._model.device)
+            for row, index in enumerate(batch):
+                keep[row, tokens.positions[row][places[index][1]]] = 0.0
+            with torch.inference_mode(), _multiplied(self._model.get_input_embeddings(), keep):
+                logits = self._model(**tokens.inputs).logits.to("cpu", torch.float64).numpy()
+            for row, index in enumerate(batch):
+                answers[index] = logits[row]
+        return np.stack(answers)  # type: ignore[arg-type]
+
+    def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
+        """How much attention each word gets: the sum over its tokens, the mean over heads and over queries."""
+        answers: dict[int, NDArray[np.float32]] = {}
+        for batch in _batches(texts):
+            tokens = self._tokens([texts[index] for index in batch])
+            for index, scores in zip(batch, self._attention(tokens, layer, query), strict=True):
+                answers[index] = scores
+        return [answers[index] for index in range(len(texts))]
+
+    def _attention(self, tokens: WordTokens, layer: int, query: AttentionQuery) -> Iterator[NDArray[np.float32]]:
+        with torch.inference_mode(), _eager(self._model):
+            layers = self._model(**tokens.inputs, output_attentions=True).attentions
+        if not layers or layers[0] is None:
+            raise ModelError(
+                f"{type(self._model).__name__} has no attention to look at: give a model of the BERT family or a "
+                "BiLSTM-attention, or choose an attack that does not need attention."
+            )
+        if not -len(layers) <= layer < len(layers):
+            raise ModelError(f"The model has {len(layers)} attention layers; there is no layer {layer} (from 0).")
+        weights = layers[layer].float()
+        mask = tokens.inputs["attention_mask"].bool()
+        for row, words in enumerate(tokens.positions):
+            received = weights[row] if weights.dim() == 2 else _received(weights[row], mask[row], query)
+            yield np.array([float(received[places].sum()) for places in words], dtype=np.float32)
+
+    def _tokens(self, texts: Sequence[Text]) -> WordTokens:
+        return tokenise_by_word(self._tokenizer, self._maximum, texts, self._model.device, self._takes)
+
+
+def _received(weights: Tensor, mask: Tensor, query: AttentionQuery) -> Tensor:
+    """The attention that each token gets, a distribution over tokens: heads × queries × keys, averaged."""
+    mean = weights.mean(0)
+    return mean[0] if query == "first" else mean[mask].mean(0)
+
+
+def _shape(tokens: WordTokens) -> torch.Size:
+    return tokens.inputs["input_ids"].shape
+
+
+def _batches(texts: Sequence[Text]) -> list[list[int]]:
+    return length_batches([len(str(text)) // 4 + len(text.premise or "") // 4 + 2 for text in texts], _TOKENS, _ROWS)
+
+
+def final_layer(model: Any) -> nn.Linear:
+    """The linear layer that makes the logits; what it reads is the model's sentence vector."""
+    classes = int(model.config.num_labels)
+    found = [layer for layer in model.modules() if isinstance(layer, nn.Linear) and layer.out_features == classes]
+    if not found:
+        raise ModelError(f"{type(model).__name__} has no linear layer for its classes, so it has no sentence vector.")
+    return found[-1]
+
+
+@contextmanager
+def sentence_vectors(model: Any) -> Iterator[list[Tensor]]:
+    """Collects what the last linear layer reads in the forward passes meanwhile."""
+    seen: list[Tensor] = []
+
+    def look(_: nn.Module, given: tuple[Tensor, ...]) -> None:
+        if given[0].dim() != 2:
+            raise ModelError(f"{type(model).__name__} classifies token by token, so it has no sentence vector.")
+        seen.append(given[0].detach())
+
+    handle = final_layer(model).register_forward_pre_hook(look)
+    try:
+        yield seen
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _multiplied(layer: nn.Module, factors: Tensor) -> Iterator[None]:
+    """The layer's answer times a factor for each row and position."""
+    handle = layer.register_forward_hook(lambda _module, _given, answer: answer * factors.unsqueeze(-1))
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@contextmanager
+def _eager(model: Any) -> Iterator[None]:
+    """Fast attention kernels keep no weights: compute attention plainly meanwhile."""
+    before = getattr(model.config, "_attn_implementation", None)
+    if before in (None, "eager") or not hasattr(model, "set_attn_implementation"):
+        yield
+        return
+    model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)

@@ -1,0 +1,210 @@
+"""RANDOM, LIST, GS and the attention attacks on victims that a person can compute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import stockade as st
+from stockade.attacks.nearest_flip import Estimate, margin
+from stockade.attacks.one_word import OneWord
+from stockade.attacks.random_word import RandomWord
+from stockade.attacks.registry import make_attack
+from stockade.attacks.synonym_list import SynonymList
+from stockade.core.errors import ModelError
+from stockade.core.example import Example, Scores
+from stockade.core.protocols import AttentionQuery, Probabilities, WordVocabulary
+from stockade.core.text import Text, TextInput
+from stockade.lexicon import Neighbours
+from tests.attacks.driving import attack
+from tests.toys import WeightVictim, words_of
+
+
+class OpenVictim(WeightVictim):
+    """A victim of weights that shows its inside: a sentence vector is the sum of its words' vectors, a zeroed word
+    weighs nothing, attention falls from left to right.
+    """
+
+    def __init__(self, weights: dict[str, float], vectors: dict[str, Sequence[float]] | None = None) -> None:
+        super().__init__(weights)
+        self.vectors = vectors or {word: (weight,) for word, weight in weights.items()}
+        table = np.array(list(self.vectors.values()), dtype=np.float32)
+        self.vocabulary = WordVocabulary(tuple(self.vectors), table)
+
+    def word_vocabulary(self) -> WordVocabulary:
+        return self.vocabulary
+
+    def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
+        raise NotImplementedError
+
+    def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
+        return self.predict_proba([str(text.delete(index)) for text, index in places])
+
+    def represent(self, inputs: Sequence[TextInput]) -> tuple[Probabilities, NDArray[np.float32]]:
+        width = self.vocabulary.vectors.shape[1]
+        sums = [np.sum([self.vectors.get(w, np.zeros(width)) for w in words_of(one)], axis=0) for one in inputs]
+        return self.predict_proba(inputs), np.array(sums, dtype=np.float32)
+
+    def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
+        return [1 / np.arange(2, 2 + len(text.words), dtype=np.float32) for text in texts]
+
+
+WEIGHTS = {"great": 3.0, "fine": 1.0, "film": 0.5, "dull": -1.0, "bad": -2.0, "awful": -4.0}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"), [("gs-gr", 1), ("asmax-gr", 0), ("asmin-gr", 2), ("gs-ec", 1), ("asmax-ec", 0)]
+)
+def test_the_word_the_model_points_at_is_replaced(name: str, changed: int) -> None:
+    """Great is missed most; attention falls from left to right."""
+    trial = attack(OpenVictim(WEIGHTS), "film great fine", make_attack(name).attack).trial
+    if trial.text is not None:
+        assert [edit.index for edit in trial.text.edits] == [changed]
+    else:
+        assert trial.reason == f'no word of the vocabulary in place of "{("film", "great", "fine")[changed]}" fools it'
+
+
+def test_ec_takes_the_nearest_word_that_fools() -> None:
+    """1.5 + w < 0 needs w below -1.5: bad and awful fool, and bad moves the sum of weights less."""
+    for name in ("gs-ec", "gs-ec@exhaustive"):
+        assert attack(OpenVictim(WEIGHTS), "film great fine", make_attack(name).attack).words[1] == "bad"
+
+
+def test_gr_tries_every_word_before_it_gives_up() -> None:
+    victim = OpenVictim({**WEIGHTS, "great": 100.0, "rich": 50.0})
+    result = attack(victim, "great rich", OneWord())
+    assert result.trial.reason == 'no word of the vocabulary in place of "great" fools it'
+    assert result.queries == 2 + len(victim.weights) - 1  # two zeroed words, then all words but the one that stands
+
+
+def test_case_is_kept_and_the_result_depends_on_the_seed_alone() -> None:
+    found = [attack(OpenVictim(WEIGHTS), "Great fine", OneWord(), seed=seed).words[0] for seed in (1, 1, 2, 3, 4, 5)]
+    assert found[0] == found[1]
+    assert set(found) <= {"Dull", "Bad", "Awful"}
+    assert len(set(found)) > 1
+
+
+def random_victim(seed: int, words: int = 400, width: int = 4) -> OpenVictim:
+    """A vocabulary in a plane of meaning: weights and vectors go together, with noise, as in a trained model."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(words, width))
+    weights = 2 * vectors[:, 0] + 0.3 * rng.normal(size=words)
+    names = ["".join(chr(97 + int(digit)) for digit in f"{number:03d}") for number in range(words)]
+    return OpenVictim(
+        dict(zip(names, weights.tolist(), strict=True)), {n: v.tolist() for n, v in zip(names, vectors, strict=True)}
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_estimate_finds_what_the_exhaustive_scan_finds_with_fewer_queries(seed: int) -> None:
+    victim = random_victim(seed)
+    best = sorted(victim.weights, key=lambda word: -victim.weights[word])
+    string = " ".join([best[3], best[40], best[60]])
+    quick = attack(victim, string, OneWord(how="ec", sample=100, caution=2.0))
+    full = attack(victim, string, OneWord(how="ec", exhaustive=True))
+    assert full.trial.status == "success"
+    assert quick.words == full.words
+    assert quick.queries < 0.8 * full.queries
+
+
+def test_every_word_is_within_reach_of_the_estimate() -> None:
+    """One word of 400 fools the model, against all that its vector says."""
+    victim = random_victim(1)
+    victim.weights = {word: 5.0 for word in victim.weights}
+    odd = victim.vocabulary.words[137]
+    victim.weights[odd] = -50.0  # type: ignore[index]
+    start = victim.vocabulary.words[0]
+    assert attack(victim, f"{start} fine", OneWord(how="ec", sample=60)).words[0] == odd
+
+
+def test_a_budget_cuts_the_scan_short_and_keeps_what_was_found() -> None:
+    victim = random_victim(3)
+    best = max(victim.weights, key=lambda word: victim.weights[word])
+    short = attack(victim, best, OneWord(how="ec", sample=60), budget=100)
+    assert short.queries <= 100
+    assert short.trial.status == "success"
+    assert attack(victim, best, OneWord(how="ec", sample=60), budget=2).trial.status == "failed"
+
+
+def test_the_slack_covers_the_errors_of_the_estimate() -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(500, 3)).astype(np.float32)
+    known = {int(n): (float(abs(vectors[n]).sum()), float(vectors[n, 0])) for n in rng.permutation(500)[:100]}
+    estimate = Estimate.fitted(vectors, known, caution=1.0)
+    margins = estimate.margins + estimate.margin_slack
+    assert (margins >= vectors[:, 0]).mean() > 0.95
+    assert np.corrcoef(estimate.distances, abs(vectors).sum(1))[0, 1] > 0.8
+
+
+def test_the_margin_is_positive_where_the_model_is_fooled() -> None:
+    text = Text.parse("film")
+    scores = Scores((0.2, 0.5, 0.3))
+    assert margin(Example("0", text, 1), scores) == pytest.approx(math.log(0.3 / 0.5))
+    assert margin(Example("0", text, 0), scores) == pytest.approx(math.log(0.5 / 0.2))
+    assert margin(Example("0", text, 0, target=1), scores) == pytest.approx(math.log(0.5 / 0.3))
+
+
+def test_random_reports_the_share_of_draws() -> None:
+    """Of the five other words for the only word, three fool the model: dull, bad, awful."""
+    result = attack(OpenVictim(WEIGHTS), "great", RandomWord(draws=3000))
+    assert result.trial.status == "success"
+    assert result.queries == 3000
+    assert result.trial.flip_share == pytest.approx(3 / 5, abs=0.04)
+    none = attack(OpenVictim({"great": 9.0, "grand": 8.0}), "great great", RandomWord(draws=10)).trial
+    assert (none.status, none.flip_share, none.reason) == ("failed", 0.0, "none of 10 draws fools the model")
+
+
+def test_random_draws_from_the_lexicon_for_a_black_box() -> None:
+    trial = attack(WeightVictim({"great": 3.0}, bias=-1.0), "a great film", RandomWord(draws=50)).trial
+    assert trial.status == "success"
+    assert trial.text is not None
+    assert trial.text.words[1] != "great"
+
+
+def test_list_goes_from_left_to_right_and_puts_words_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("great", "grand", "fine", "fair")
+    table = Neighbours(words, np.array([[10, 1], [10, 2], [1, 10], [2, 10]], dtype=np.int8))
+    monkeypatch.setattr("stockade.attacks.synonym_list.load_neighbours", lambda: table)
+    victim = WeightVictim({"great": 1.0, "grand": 0.6, "fine": 0.5, "fair": -3.0})
+    result = attack(victim, "great fine film", SynonymList())
+    assert result.words == ("great", "fair", "film")
+    assert victim.asked[1:3] == ["grand fine film", "great fair film"]
+    assert attack(victim, "film film", SynonymList(), label=0).trial.reason == "no word has a synonym"
+
+
+@pytest.mark.parametrize("name", ["random", "list", "gs-gr", "gs-ec"])
+def test_a_share_that_allows_no_word_is_kept(name: str) -> None:
+    trial = attack(OpenVictim(WEIGHTS), "great fine film", make_attack(name, max_changed=0.3).attack).trial
+    assert (trial.status, trial.reason) == ("failed", "the share of changed words does not allow even one")
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("gs-gr", "its input vectors"), ("gs-ec", "its input vectors"), ("asmax-gr", "its attention")]
+)
+def test_a_black_box_is_told_what_is_missing(name: str, missing: str) -> None:
+    def predict(texts: list[Any]) -> list[list[float]]:
+        return [[0.2, 0.8]] * len(texts)
+
+    with pytest.raises(ModelError, match=f"needs the model to show {missing}, and this model does not"):
+        st.attack(predict, [("great film", 1)], name, similarity=False)
+
+
+def test_the_summary_has_the_mean_share_of_draws() -> None:
+    data = [("great film", 1), ("a great day", 1)]
+    run = st.attack("builtin:sentiment-cnn", data, "random:draws=40", similarity=False)
+    shares = [record.flip_share for record in run.examples if record.status in ("success", "failed")]
+    assert run.summary["attacks"]["random"]["mean_flip_share"] == pytest.approx(sum(shares) / len(shares), abs=1e-6)
+
+
+def test_draws_never_write_the_word_that_stands() -> None:
+    from stockade.attacks.random_word import _draw
+
+    example = Example("0", Text.parse("great film"), 1)
+    rng = Random(0)
+    assert all(len(_draw(example, ("great", "film", "bad"), rng)[0].edits) == 1 for _ in range(100))

@@ -1,0 +1,105 @@
+"""What a Hugging Face classifier shows of its inside: words zeroed, sentence vectors, attention."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from stockade.core.errors import ModelError
+from stockade.core.protocols import AttentiveClassifier, RepresentingClassifier, ZeroingClassifier
+from stockade.core.text import Text
+from stockade.models.huggingface import HuggingFaceClassifier
+from stockade.models.load import load_model
+
+from .conftest import tiny_bert, tiny_tokenizer
+
+TEXTS = [Text.parse("the film was greatly bad"), Text.parse("films"), Text.parse("a great film is not bad .")]
+
+
+@pytest.fixture
+def model() -> HuggingFaceClassifier:
+    return HuggingFaceClassifier(tiny_bert(num_labels=3), tiny_tokenizer())
+
+
+def test_the_classifier_shows_all_three(model: HuggingFaceClassifier) -> None:
+    assert isinstance(model, AttentiveClassifier)
+    assert isinstance(model, ZeroingClassifier)
+    assert isinstance(model, RepresentingClassifier)
+
+
+def test_a_zeroed_word_has_zero_vectors_at_all_its_pieces(model: HuggingFaceClassifier) -> None:
+    """ "greatly" is two pieces, at tokens 4 and 5 behind [CLS]; positions and segments stay as they are."""
+    text = TEXTS[0]
+    ids = torch.tensor(model.tokenizer(str(text))["input_ids"])
+    vectors = model.model.get_input_embeddings()(ids).detach().clone()
+    vectors[4:6] = 0
+    with torch.no_grad():
+        expected = model.model(inputs_embeds=vectors[None]).logits.double().softmax(1).numpy()
+    found = model.predict_zeroed([(text, 3), (TEXTS[1], 0), (text, 0)])
+    assert found[0] == pytest.approx(expected[0], abs=1e-6)
+    assert found[2] != pytest.approx(expected[0], abs=1e-3)
+    assert model.predict_proba([str(text)])[0] != pytest.approx(expected[0], abs=1e-3)
+
+
+def test_zeroing_is_the_same_in_any_batch(model: HuggingFaceClassifier) -> None:
+    places = [(text, index) for text in TEXTS for index in text.indices]
+    together = model.predict_zeroed(places)
+    alone = np.concatenate([model.predict_zeroed([place]) for place in places])
+    assert together == pytest.approx(alone, abs=1e-6)
+
+
+def test_of_a_pair_the_hypothesis_is_zeroed(model: HuggingFaceClassifier) -> None:
+    pair = Text.parse("film was bad", premise="film was great")
+    encoded = model.tokenizer("film was great", "film was bad", return_tensors="pt")
+    vectors = model.model.get_input_embeddings()(encoded.pop("input_ids")).detach().clone()
+    vectors[0, 5] = 0  # [CLS] film was great [SEP] film
+    with torch.no_grad():
+        expected = model.model(inputs_embeds=vectors, **encoded).logits.double().softmax(1).numpy()
+    assert model.predict_zeroed([(pair, 0)]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_sentence_vector_is_what_the_last_layer_reads(model: HuggingFaceClassifier) -> None:
+    probabilities, vectors = model.represent([text.input for text in TEXTS])
+    layer = model.model.classifier
+    logits = vectors @ layer.weight.detach().numpy().T + layer.bias.detach().numpy()
+    assert torch.tensor(logits).double().softmax(1).numpy() == pytest.approx(probabilities, abs=1e-6)
+    assert probabilities == pytest.approx(model.predict_proba([text.input for text in TEXTS]), abs=1e-6)
+
+
+def test_attention_is_a_distribution_over_tokens(model: HuggingFaceClassifier) -> None:
+    """The words' sums plus [CLS] and [SEP] are one; the kernel that keeps no weights is put back."""
+    text = TEXTS[0]
+    kernel = model.model.config._attn_implementation
+    (mean,) = model.word_attention([text], 0, "mean")
+    assert model.model.config._attn_implementation == kernel
+    model.model.set_attn_implementation("eager")
+    inputs = model.tokenizer(str(text), return_tensors="pt")
+    with torch.no_grad():
+        weights = model.model(**inputs, output_attentions=True).attentions[0][0].mean(0)
+    received = weights.mean(0).numpy()
+    assert received.sum() == pytest.approx(1, abs=1e-5)
+    assert mean == pytest.approx([received[1], received[2], received[3], received[4:6].sum(), received[6]], abs=1e-6)
+    (first,) = model.word_attention([text], 0, "first")
+    assert first[0] == pytest.approx(float(weights[0, 1]), abs=1e-6)
+
+
+def test_attention_is_the_same_in_any_batch(model: HuggingFaceClassifier) -> None:
+    for text, together in zip(TEXTS, model.word_attention(TEXTS, 1, "mean"), strict=True):
+        assert together == pytest.approx(model.word_attention([text], 1, "mean")[0], abs=1e-6)
+
+
+def test_a_model_without_attention_and_a_missing_layer_say_so(model: HuggingFaceClassifier) -> None:
+    with pytest.raises(ModelError, match="has no attention to look at"):
+        load_model("builtin:sentiment-cnn").word_attention(TEXTS[:1], 0, "mean")  # type: ignore[attr-defined]
+    with pytest.raises(ModelError, match="has 2 attention layers; there is no layer 7"):
+        model.word_attention(TEXTS[:1], 7, "mean")
+
+
+def test_words_beyond_the_window_have_no_tokens() -> None:
+    model = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer(maximum=6))
+    text = Text.parse("the film was great and bad and great")
+    (attention,) = model.word_attention([text], 0, "mean")
+    assert (attention[:4] > 0).all()
+    assert (attention[4:] == 0).all()
+    assert model.predict_zeroed([(text, 6)])[0] == pytest.approx(model.predict_proba([str(text)])[0], abs=1e-6)
