@@ -116,7 +116,7 @@ def test_the_estimate_finds_what_the_exhaustive_scan_finds_with_fewer_queries(se
 def test_every_word_is_within_reach_of_the_estimate() -> None:
     """One word of 400 fools the model, against all that its vector says."""
     victim = random_victim(1)
-    victim.weights = {word: 5.0 for word in victim.weights}
+    victim.weights = dict.fromkeys(victim.weights, 5.0)
     odd = victim.vocabulary.words[137]
     victim.weights[odd] = -50.0  # type: ignore[index]
     start = victim.vocabulary.words[0]

@@ -112,12 +112,15 @@ def test_presets() -> None:
 
 
 def test_what_is_not_compared_is_ranked_by_its_gain() -> None:
-    """A text under the window is not compared with anything, so of two winners the stronger one is taken."""
+    """A text under the window that is not compared with anything: of two winners the stronger one is taken. The
+    paper's own rule compares it whole, without a threshold, so the most similar one wins.
+    """
     weights = {"great": 1.0, "fine": -1.0, "bad": -2.0}
     encoder = BagEncoder()
-    short = attack(WeightVictim(weights), "such great film", TextFooler(window=15), encoder=encoder)
+    short = attack(WeightVictim(weights), "such great film", TextFooler(short=None), encoder=encoder)
     assert short.words == ("such", "bad", "film")
     assert not encoder.embedded
     weighty = BagEncoder({"bad": 3.0})
-    compared = attack(WeightVictim(weights), "such great film", TextFooler(window=None, threshold=0.0), encoder=weighty)
-    assert compared.words == ("such", "fine", "film")
+    for alike in (TextFooler(), TextFooler(window=None, threshold=0.0)):
+        compared = attack(WeightVictim(weights), "such great film", alike, encoder=weighty)
+        assert compared.words == ("such", "fine", "film")

@@ -52,7 +52,7 @@ _AUTHORS = {
     "short": 0.1,
     "accept": "beats-original",
 }
-_TEXTATTACK = {"min_cosine": 0.5, "reference": "previous"}
+_TEXTATTACK = {"min_cosine": 0.5, "reference": "previous", "short": None}
 
 
 _CALIBRATED = {"threshold": 0.8039}
@@ -75,7 +75,8 @@ class TextFooler(WordAttack):
     threshold: float = 0.840845057
     window: int | None = 15
     reference: Reference = "original"
-    short: float | None = None
+    short: float | None = 0.0
+    """The threshold for texts shorter than the window; 0 angular refuses nothing but lets the most similar win."""
     same_pos: bool = True
     noun_verb_exchange: bool = True
     stop_words: StopList = "function"
