@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stockade.api import DataOptions, ModelOptions, attack, resume
+    from stockade.api import DataOptions, ModelOptions, attack, resume, train
     from stockade.core.errors import StockadeError
     from stockade.core.example import Example, Scores
     from stockade.core.protocols import Classifier
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stockade.models import load_model
     from stockade.runs.run import Run
     from stockade.studies.running import Study, study
+    from stockade.training.job import Trained
 
 __version__ = "0.1.0"
 
@@ -40,11 +41,13 @@ _HOMES = {
     "StockadeError": "stockade.core.errors",
     "Study": "stockade.studies.running",
     "Text": "stockade.core.text",
+    "Trained": "stockade.training.job",
     "attack": "stockade.api",
     "load_data": "stockade.datasets",
     "load_model": "stockade.models",
     "resume": "stockade.api",
     "study": "stockade.studies.running",
+    "train": "stockade.api",
 }
 
 __all__ = [
@@ -60,11 +63,13 @@ __all__ = [
     "StockadeError",
     "Study",
     "Text",
+    "Trained",
     "attack",
     "load_data",
     "load_model",
     "resume",
     "study",
+    "train",
 ]
 
 

@@ -20,7 +20,7 @@ from stockade.runs.attack import DEFAULT_LANGUAGE, describe_model
 from stockade.runs.manifest import make_manifest
 from stockade.runs.similarity import scale_of
 
-_OBJECT = "a Python object"
+AN_OBJECT = "a Python object"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,14 @@ class DataOptions:
     label_map: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
 
-    def load(self, data: object) -> DataSource:
+    def load(self, data: object, *, empty_texts: bool = False, needs_labels: bool = True) -> DataSource:
         return load_data(
             data,
             text_column=self.text_column,
             label_column=self.label_column,
             premise_column=self.premise_column,
+            empty_texts=empty_texts,
+            needs_labels=needs_labels,
         )
 
 
@@ -111,20 +113,20 @@ class AttackJob:
             "model_options": dataclasses.asdict(self.model_options),
         }
         described = {
-            "reference": _reference(self.data),
+            "reference": reference_of(self.data),
             "fingerprint": examples.fingerprint,
             "rows": examples.total,
             "size": examples.size,
             "label_counts": dict(examples.label_counts),
             "ids": None if examples.ids is None else list(examples.ids),
         }
-        return make_manifest("attack", config, describe_model(_reference(self.model), classifier), described)
+        return make_manifest("attack", config, describe_model(reference_of(self.model), classifier), described)
 
     @classmethod
     def from_manifest(cls, folder: Path, manifest: Mapping[str, Any]) -> AttackJob:
         """The job a run was made by, if its model and data can be found again by name."""
         model, data, config = manifest["model"]["reference"], manifest["data"]["reference"], manifest["config"]
-        if model.startswith(_OBJECT) or data.startswith(_OBJECT):
+        if model.startswith(AN_OBJECT) or data.startswith(AN_OBJECT):
             raise RunError(f"{folder} was made from Python objects: resume it from Python, with the same objects.")
         neighbours = config.get("neighbours")
         return cls(
@@ -157,7 +159,8 @@ def _from_description(described: Mapping[str, Any]) -> NamedAttack:
     return dataclasses.replace(made, attack=attack, key=described["key"])
 
 
-def _reference(given: object) -> str:
+def reference_of(given: object) -> str:
+    """What a record calls something that a user gave: the reference itself, or that it was an object."""
     if isinstance(given, str | Path):
         return str(given)
-    return f"{_OBJECT} ({getattr(given, '__qualname__', type(given).__qualname__)})"
+    return f"{AN_OBJECT} ({getattr(given, '__qualname__', type(given).__qualname__)})"

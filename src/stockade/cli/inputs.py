@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_OPTIONS = (
+_COLUMNS = (
     click.option("--text-column", help="The column of the text (of the hypothesis in pairs)."),
     click.option("--label-column", help="The column of the label."),
     click.option("--premise-column", help="The column of the premise: the data are pairs."),
     click.option(
         "--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat."
     ),
+)
+_OPTIONS = (
+    *_COLUMNS,
     click.option("--labels", help="Class names in the order of the model's outputs, separated by commas."),
     click.option(
         "--outputs",
@@ -47,6 +50,13 @@ _OPTIONS = (
 def input_options(command: Command) -> Command:
     """Add the options, in the order they are listed here."""
     for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def column_options(command: Command) -> Command:
+    """Add only the options that say how DATA is read."""
+    for option in reversed(_COLUMNS):
         command = option(command)
     return command
 

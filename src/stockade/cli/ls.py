@@ -14,7 +14,7 @@ KINDS = ("attacks", "models", "data")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def command(kind: str | None, as_json: bool) -> None:
-    """List attacks, built-in models and built-in data."""
+    """List attacks, built-in models with the names that can be trained, and built-in data."""
     listing = {name: _LISTS[name]() for name in ([kind] if kind else KINDS)}
     if as_json:
         click.echo(json.dumps(listing[kind] if kind else listing, indent=2))
@@ -22,6 +22,7 @@ def command(kind: str | None, as_json: bool) -> None:
     for name, entries in listing.items():
         if kind is None:
             click.secho(name, bold=True)
+        entries = _in_short(entries)
         width = max(len(entry["name"]) for entry in entries)
         for entry in entries:
             click.echo(f"  {entry['name']:<{width}}  {entry['summary']}")
@@ -48,8 +49,21 @@ def _attacks() -> list[dict[str, Any]]:
 
 def _models() -> list[dict[str, Any]]:
     from stockade.models.builtin import BUILTIN_MODELS
+    from stockade.models.zoo.names import FAMILIES
 
-    return [{"name": model.reference, "summary": model.description} for model in BUILTIN_MODELS.values()]
+    ready = [{"name": model.reference, "summary": model.description} for model in BUILTIN_MODELS.values()]
+    to_train = [
+        {"name": str(name), "summary": f"to train: {family.summary}", "family": family.pattern}
+        for family in FAMILIES
+        for name in family.names
+    ]
+    return ready + to_train
+
+
+def _in_short(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Models of a family as one entry: sixty names say no more than their pattern."""
+    named = [{**entry, "name": entry.get("family", entry["name"])} for entry in entries]
+    return list({entry["name"]: entry for entry in named}.values())
 
 
 def _data() -> list[dict[str, Any]]:

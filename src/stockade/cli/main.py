@@ -13,7 +13,7 @@ import click
 from stockade import __version__
 from stockade.core.errors import StockadeError
 
-COMMANDS = ("attack", "demo", "doctor", "export", "lexicon", "ls", "report", "show", "study", "verify")
+COMMANDS = ("attack", "demo", "doctor", "export", "lexicon", "ls", "report", "show", "study", "train", "verify")
 EXIT_ERROR, EXIT_INTERRUPTED = 2, 130
 
 

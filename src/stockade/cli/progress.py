@@ -6,8 +6,13 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from stockade.runs.attack import Observer, Progress
+
+if TYPE_CHECKING:
+    from stockade.training.loop import Observer as TrainingObserver
+    from stockade.training.loop import Progress as TrainingProgress
 
 
 @contextmanager
@@ -37,5 +42,45 @@ def watch(label: str = "") -> Iterator[Observer | None]:
             counts[progress.attack][progress.status] += 1
             seen = "  ".join(f"{status} {number}" for status, number in sorted(counts[progress.attack].items()))
             bars.update(tasks[progress.attack], completed=progress.done, counts=seen)
+
+        yield show
+
+
+@contextmanager
+def watch_training() -> Iterator[TrainingObserver | None]:
+    """An observer that draws one bar over all steps with loss, validation and the time left, if standard error is a
+    terminal.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[numbers]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task("reading", total=None, numbers="")
+
+        def show(progress: TrainingProgress) -> None:
+            numbers = f"loss {progress.loss:.4f}"
+            if progress.validation is not None:
+                accuracy = progress.validation.accuracy
+                loss = f"{progress.validation.loss:.4f}"
+                numbers += f"  validation {loss if accuracy is None else f'{accuracy:.4f}'}"
+            bars.update(
+                task,
+                description=f"epoch {progress.epoch} of {progress.epochs}",
+                completed=progress.step,
+                total=progress.steps,
+                numbers=numbers,
+            )
 
         yield show

@@ -54,7 +54,7 @@ Preview = Callable[[str], Sequence[object]]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns that are read."""
+    """The columns that are read. `label` is empty where labels are not needed."""
 
     text: str
     label: str
@@ -62,8 +62,9 @@ class Columns:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Text, label and, in a pair task, premise."""
-        return (self.text, self.label) if self.premise is None else (self.text, self.label, self.premise)
+        """Text, label (the text once more where there is none) and, in a pair task, premise."""
+        label = self.label or self.text
+        return (self.text, label) if self.premise is None else (self.text, label, self.premise)
 
 
 def choose_columns(
@@ -75,11 +76,13 @@ def choose_columns(
     label: str | None = None,
     premise: str | None = None,
     has_header: bool = False,
+    needs_labels: bool = True,
 ) -> Columns:
     """The columns to read, or an error that says which option names them.
 
     `preview` is only asked when names decide nothing. `has_header` says that the names are the first line of a text
-    file, so that a file without a header line can be told from one with unusual names.
+    file, so that a file without a header line can be told from one with unusual names. Without `needs_labels` only a
+    label column that is named is read.
     """
     guess = _Guess(name, tuple(columns), preview)
     if has_header and (text is None or label is None):
@@ -92,8 +95,8 @@ def choose_columns(
     if not no_premise and (premise is None or text is None):
         premise, text = guess.pair(premise, text, label)
     text = text or guess.text(taken=(label, premise))
-    label = label or guess.label(taken=(text, premise))
-    chosen = [column for column in (text, label, premise) if column is not None]
+    label = label or (guess.label(taken=(text, premise)) if needs_labels else "")
+    chosen = [column for column in (text, label, premise) if column]
     if len(set(chosen)) < len(chosen):
         twice = next(column for column in chosen if chosen.count(column) > 1)
         raise OptionError(

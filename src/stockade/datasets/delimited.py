@@ -71,7 +71,7 @@ class DelimitedTable:
         )
 
 
-def open_delimited(file: DataFile, delimiter: str) -> DelimitedTable:
+def open_delimited(file: DataFile, delimiter: str, needs_labels: bool = True) -> DelimitedTable:
     """Read the header of a csv or tsv file and see how it is quoted."""
     quoted = delimiter == "," or _makes_sense_quoted(file, delimiter)
     header = next(_records(file, delimiter, quoted), None)
@@ -83,7 +83,7 @@ def open_delimited(file: DataFile, delimiter: str) -> DelimitedTable:
     columns = tuple(cell.strip() for cell in header[1])
     if any("\0" in column for column in columns):
         raise DataError(f"{file.name} has NUL bytes in its header, which no text should have. Save the file as UTF-8.")
-    if len(columns) == 1:
+    if needs_labels and len(columns) == 1:
         other = next((mark for mark in (";", "\t", "|", ",") if mark in columns[0]), None)
         hint = f"separate them by {_name_of(delimiter)}s" + (f" instead of {_name_of(other)}s." if other else ".")
         raise DataError(

@@ -38,16 +38,16 @@ _ADVICE = {
 }
 
 
-def open_file(path: Path) -> Table:
+def open_file(path: Path, needs_labels: bool = True) -> Table:
     """The table in a file, or one sentence on why there is none."""
     path = path.expanduser()
     _check_path(path)
     file = DataFile.at(path)
     match _format(path):
         case ".csv":
-            return open_delimited(file, ",")
+            return open_delimited(file, ",", needs_labels)
         case ".tsv":
-            return open_delimited(file, "\t")
+            return open_delimited(file, "\t", needs_labels)
         case ".jsonl":
             return open_json_lines(file)
         case _:

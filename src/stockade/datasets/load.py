@@ -35,10 +35,14 @@ def load_data(
     text_column: str | None = None,
     label_column: str | None = None,
     premise_column: str | None = None,
+    empty_texts: bool = False,
+    needs_labels: bool = True,
 ) -> DataSource:
     """The data behind a reference: a file, `hf:…`, `builtin:…`, or Python objects.
 
     Columns that are not named are guessed (see `columns.py`); `premise_column=""` says that there is no premise.
+    `empty_texts` lets texts of nothing but blanks be, which are an error otherwise; without `needs_labels` a table need
+    not have a column of labels.
     Nothing but the beginning of a file is read here: `prepare_examples` checks every row.
     """
     options = {"text": text_column, "label": label_column, "premise": premise_column}
@@ -49,25 +53,27 @@ def load_data(
                 "Leave out --text-column, --label-column and --premise-column."
             )
         return reference if isinstance(reference, DataSource) else _builtin(str(reference).removeprefix("builtin:"))
-    table = _table(reference)
+    table = _table(reference, needs_labels)
 
     def preview(column: str) -> list[object]:
         return [cells[0] for cells in islice(table.cells((column,)), _PREVIEW_ROWS)]
 
-    columns = choose_columns(table.name, table.columns, preview, has_header=table.has_header, **options)
+    columns = choose_columns(
+        table.name, table.columns, preview, has_header=table.has_header, needs_labels=needs_labels, **options
+    )
     if next(iter(table.cells(columns.wanted)), None) is None:
         raise DataError(
             f"{table.name} has columns but no rows (found: {', '.join(table.columns)}), expected one row per text. "
             "Add some."
         )
-    return TableSource(table, columns)
+    return TableSource(table, columns, empty_texts=empty_texts)
 
 
-def _table(reference: object) -> Table:
+def _table(reference: object, needs_labels: bool) -> Table:
     if isinstance(reference, str):
-        return _named_table(reference)
+        return _named_table(reference, needs_labels)
     if isinstance(reference, os.PathLike):
-        return open_file(Path(os.fsdecode(reference)))
+        return open_file(Path(os.fsdecode(reference)), needs_labels)
     if isinstance(reference, list | tuple):
         return open_items(reference)
     if isinstance(reference, dict):
@@ -88,7 +94,7 @@ def _table(reference: object) -> Table:
     )
 
 
-def _named_table(reference: str) -> Table:
+def _named_table(reference: str, needs_labels: bool) -> Table:
     if reference.startswith("hf:"):
         return open_hub(reference.removeprefix("hf:"))
     if not reference.strip():
@@ -97,7 +103,7 @@ def _named_table(reference: str) -> Table:
         raise DataError(f"{clip(reference)} is an address, expected {_ACCEPTED}. Download it and give the file.")
     if reference in BUILTIN_DATA and not Path(reference).exists():
         raise DataError(f'There is no file "{reference}". The built-in data set is named builtin:{reference}.')
-    return open_file(Path(reference))
+    return open_file(Path(reference), needs_labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,9 +48,13 @@ class Table(Protocol):
 
 
 class TableSource:
-    """A `DataSource` over a table and a choice of its columns."""
+    """A `DataSource` over a table and a choice of its columns.
 
-    def __init__(self, table: Table, columns: Columns, name: str | None = None) -> None:
+    Texts of nothing but blanks are refused unless `empty_texts` lets them be. Without a label column every label is 0.
+    """
+
+    def __init__(self, table: Table, columns: Columns, name: str | None = None, *, empty_texts: bool = False) -> None:
+        self._empty_texts = empty_texts
         self._table = table
         self._columns = columns
         self._name = name or table.name
@@ -66,14 +70,15 @@ class TableSource:
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
-        return self._table.label_names(self._columns.label)
+        return self._table.label_names(self._columns.label) if self._columns.label else None
 
     def rows(self) -> Iterator[Row]:
         """Every row, checked: a text and a label that can be used, or an error that names the row."""
         is_pair = self._columns.premise is not None
         labels: dict[object, Label] = {}
+        labelled = bool(self._columns.label)
         for number, cells in enumerate(self._table.cells(self._columns.wanted)):
-            text, raw = cells[0], cells[1]
+            text, raw = cells[0], cells[1] if labelled else 0
             if not _is_plain_text(text):
                 text = self._text(text, number, self._columns.text, "--text-column")
             premise = cells[2] if is_pair else None
@@ -97,6 +102,8 @@ class TableSource:
     def _text(self, value: object, number: int, column: str, option: str) -> str:
         """The text of a cell that is not plainly one: a string of another type, or the error that says what it is."""
         value = _unboxed(value)
+        if self._empty_texts and isinstance(value, str) and not value.strip():
+            return str(value)
         if is_missing(value):
             problem = f'has no text in column "{column}". Fill it in or remove the row.'
         elif not isinstance(value, str):

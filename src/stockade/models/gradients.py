@@ -57,10 +57,15 @@ def _leaf(vectors: Tensor, seen: list[Tensor]) -> Tensor:
 
 
 def word_vocabulary(model: Any, tokenizer: Any) -> WordVocabulary:
-    """The vocabulary entries that are whole words, with their rows of the input embedding."""
+    """The vocabulary entries that are whole words, with their rows of the input embedding.
+
+    A model that reads characters has none: its entries are letters.
+    """
     from stockade.models.masked_lm import whole_words
 
     entries = whole_words(tokenizer)
     chosen = [i for i, (word, whole) in enumerate(entries) if whole and word.isalpha() and is_single_word(word)]
+    if all(len(entries[i][0]) == 1 for i in chosen):
+        chosen = []
     table = model.get_input_embeddings().weight.detach().float().cpu().numpy()
     return WordVocabulary(tuple(entries[i][0] for i in chosen), table[chosen])

@@ -1,16 +1,17 @@
-"""A word-level convolutional classifier (Kim 2014, §2, one channel): embedding, filters of several widths,
-max over time, linear.
+"""A convolutional classifier over words (Kim 2014, §2, one channel): filters of several widths, max over time, linear.
+
+The transfer study also has CNNs of 2, 4 and 6 layers and leaves open what the further ones are. Ours are convolutions
+of width 3 over the states before, normalised, with a residual connection; the maximum is taken after the last.
 
 Padding does not change an answer: a window begins at every real word, sees zeros past the end, and windows
-that begin past the end are left out of the maximum. A text shorter than a filter, even the empty one, has one
-such window.
+that begin past the end are left out of the maximum and of the next layer. A text shorter than a filter, even the empty
+one, has one such window.
 
 Attack texts are near copies of each other, so a batch holds few distinct words. Outside training the filters
 are therefore applied once to each distinct word of the batch, and a window's answer is the sum of its words'
 parts: the same numbers as the convolution (a convolution is such a sum) at a fraction of the cost.
 
-Differences to the paper: zeros stand only behind the text, not before it; AdamW instead of AdaDelta with an
-L2 ball.
+Differences to Kim: zeros stand only behind the text, not before it; AdamW instead of AdaDelta with an L2 ball.
 """
 
 from __future__ import annotations
@@ -20,108 +21,92 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import PreTrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import SequenceClassifierOutput
 
-from stockade.models.zoo.heads import classifier_output, torch_defaults, usable_mask
-
-_FEW_TEXTS = 2
-"""So few texts share no words worth looking for: the plain convolution is faster."""
+from stockade.models.zoo.heads import ZooClassifier, ZooConfig
+from stockade.models.zoo.words import DistinctVectors, Words
 
 
-class CnnConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
+class CnnConfig(ZooConfig):  # type: ignore[no-untyped-call]
     """Sizes of a `CnnForSequenceClassification`."""
 
     model_type = "stockade-cnn"
 
-    vocab_size: int = 2
-    embedding_size: int = 50
     widths: list[int] | tuple[int, ...] = (3, 4, 5)
     filters: int = 64
-    dropout: float = 0.5
-    pad_token_id: int = 0
+    layers: int = 1
 
 
-class CnnForSequenceClassification(PreTrainedModel):  # type: ignore[no-untyped-call]
-    """Kim's CNN over word embeddings. Reads right-padded `input_ids`, or `inputs_embeds` for methods that
-    need gradients.
-    """
+class ResidualConvolution(nn.Module):
+    """A further layer: what it adds to a word's state comes from the word and its two neighbours."""
+
+    def __init__(self, size: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(size)
+        self.convolution = nn.Conv1d(size, size, 3, padding=1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, states: Tensor, kept: Tensor) -> Tensor:
+        normed = self.norm(states) * kept
+        added: Tensor = self.dropout(torch.relu(self.convolution(normed.transpose(1, 2)).transpose(1, 2)))
+        return (states + added) * kept
+
+
+class CnnForSequenceClassification(ZooClassifier):
+    """Kim's CNN, perhaps with further layers, over any input of the zoo."""
 
     config_class = CnnConfig
     base_model_prefix = "cnn"
     config: CnnConfig
+    distinct_words = True
 
     def __init__(self, config: CnnConfig) -> None:
         super().__init__(config)
-        self.embedding = nn.Embedding(config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id)
-        self.convolutions = nn.ModuleList(
-            nn.Conv1d(config.embedding_size, config.filters, width) for width in config.widths
-        )
-        self.dropout = nn.Dropout(config.dropout)
-        self.classifier = nn.Linear(config.filters * len(config.widths), config.num_labels or 2)
+        self.convolutions = nn.ModuleList(nn.Conv1d(self.word_size, config.filters, width) for width in config.widths)
+        size = config.filters * len(config.widths)
+        self.deeper = nn.ModuleList(ResidualConvolution(size, config.dropout) for _ in range(config.layers - 1))
+        self.classifier = nn.Linear(size, config.num_labels or 2)
         self.post_init()  # type: ignore[no-untyped-call]
 
-    def get_input_embeddings(self) -> nn.Module:
-        return self.embedding
+    def encode(self, words: Words, layers: list[Tensor] | None) -> Tensor:
+        kept = _windows_kept(words.mask).unsqueeze(2)
+        if layers is None and not self.deeper:
+            return torch.relu(
+                torch.cat([one.masked_fill_(~kept, -torch.inf).amax(1) for one in self._windows(words)], 1)
+            )
+        states = torch.relu(torch.cat(self._windows(words), 2)) * kept
+        for layer in [None, *self.deeper]:
+            states = states if layer is None else layer(states, kept)
+            if layers is not None:
+                layers.append(states)
+        return states.masked_fill(~kept, -torch.inf).amax(1)
 
-    def set_input_embeddings(self, value: nn.Module) -> None:
-        self.embedding = cast(nn.Embedding, value)
+    def _windows(self, words: Words) -> list[Tensor]:
+        """The answer of each width's filters to the window that begins at each word: (texts, words, filters)."""
+        if isinstance(words, DistinctVectors):
+            return self._windows_of_distinct(words)
+        vectors = (words.vectors * words.mask.unsqueeze(2)).transpose(1, 2)
+        return [one(functional.pad(vectors, (0, one.kernel_size[0] - 1))).transpose(1, 2) for one in self._filters()]
 
-    def _init_weights(self, module: nn.Module) -> None:
-        torch_defaults(module)
-
-    def forward(
-        self,
-        input_ids: Tensor | None = None,
-        attention_mask: Tensor | None = None,
-        inputs_embeds: Tensor | None = None,
-        labels: Tensor | None = None,
-        **_: object,
-    ) -> SequenceClassifierOutput:
-        mask = usable_mask(input_ids, attention_mask, inputs_embeds)
-        inferring = not self.training and not torch.is_grad_enabled()
-        if input_ids is not None and inferring and len(input_ids) > _FEW_TEXTS:
-            pooled = self._pool_of_distinct_words(input_ids, mask)
-        else:
-            vectors = self.embedding(input_ids) if inputs_embeds is None else inputs_embeds
-            pooled = self._pool_of_vectors(vectors, mask)
-        logits = self.classifier(self.dropout(torch.relu(pooled)))
-        return classifier_output(logits, labels)
-
-    def _pool_of_vectors(self, vectors: Tensor, mask: Tensor) -> Tensor:
-        """The maximum of every filter over the windows of each text, by plain convolution."""
-        vectors = (vectors * mask.unsqueeze(2)).transpose(1, 2)
-        past_end = _past_end(mask).unsqueeze(1)
-        answers = []
-        for convolution in self._filters():
-            windows = convolution(functional.pad(vectors, (0, convolution.kernel_size[0] - 1)))
-            answers.append(windows.masked_fill(past_end, -torch.inf).amax(2))
-        return torch.cat(answers, 1)
-
-    def _pool_of_distinct_words(self, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """The same maximum, from the filters' answers to the distinct words of the batch."""
-        rows, length = input_ids.shape
-        ids = input_ids.masked_fill(~mask, self.config.pad_token_id)
-        ids = functional.pad(ids, (0, max(self.config.widths) - 1), value=self.config.pad_token_id)
-        words, places = torch.unique(ids, return_inverse=True)
-        vectors, past_end = self.embedding(words), _past_end(mask).unsqueeze(2)
+    def _windows_of_distinct(self, words: DistinctVectors) -> list[Tensor]:
+        """The same, from the filters' answers to the distinct words of the batch."""
+        (rows, length), distinct = words.places.shape, len(words.table)
+        places = functional.pad(words.places, (0, max(self.config.widths) - 1))
         answers = []
         for convolution in self._filters():
             width = convolution.kernel_size[0]
-            parts = torch.matmul(vectors, convolution.weight.permute(2, 1, 0)).view(width * len(words), -1)
-            windows = places.unfold(1, width, 1)[:, :length] + torch.arange(width, device=ids.device) * len(words)
-            sums = functional.embedding_bag(windows.reshape(rows * length, width), parts, mode="sum").view(
-                rows, length, -1
-            )
-            answers.append(sums.masked_fill_(past_end, -torch.inf).amax(1) + cast(Tensor, convolution.bias))
-        return torch.cat(answers, 1)
+            parts = torch.matmul(words.table, convolution.weight.permute(2, 1, 0))
+            parts[0] += cast(Tensor, convolution.bias)  # every window has one first word
+            windows = places.unfold(1, width, 1)[:, :length] + torch.arange(width, device=places.device) * distinct
+            sums = functional.embedding_bag(windows.reshape(rows * length, width), parts.flatten(0, 1), mode="sum")
+            answers.append(sums.view(rows, length, -1))
+        return answers
 
     def _filters(self) -> list[nn.Conv1d]:
         return [cast(nn.Conv1d, convolution) for convolution in self.convolutions]
 
 
-def _past_end(mask: Tensor) -> Tensor:
-    """Where a window may not begin: at padding, except that the first window of an empty text stays."""
-    past_end = ~mask
-    past_end[:, 0] = False
-    return past_end
+def _windows_kept(mask: Tensor) -> Tensor:
+    """Where a window may begin: at every word, and at the first place of an empty text."""
+    kept = mask.clone()
+    kept[:, 0] = True
+    return kept

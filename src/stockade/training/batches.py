@@ -1,0 +1,113 @@
+"""Texts to batches: tokenised once, put together with texts of like length, in an order that seed and epoch decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from stockade.core.errors import OptionError
+from stockade.core.seeds import derive_rng, derive_seed
+from stockade.core.text import TextInput
+from stockade.models.encoding import EncodedText, TextEncoder, length_batches
+from stockade.training.objective import Batch
+
+_EVALUATED_TOKENS, _EVALUATED_ROWS = 8192, 256
+_POOL = 24
+"""Batches per pool: within a pool texts are sorted by length, so that little is padding and much is chance."""
+
+
+def plan_batches(lengths: Sequence[int], size: int, seed: int, epoch: int) -> list[list[int]]:
+    """The rows of each batch of an epoch: shuffled, sorted by length within pools, the batches shuffled again."""
+    rng = derive_rng(seed, "batches", epoch)
+    order = list(range(len(lengths)))
+    rng.shuffle(order)
+    found: list[list[int]] = []
+    for start in range(0, len(order), size * _POOL):
+        rows = sorted(order[start : start + size * _POOL], key=lengths.__getitem__)
+        found += [rows[at : at + size] for at in range(0, len(rows), size)]
+    rng.shuffle(found)
+    return found
+
+
+def count_batches(texts: int, size: int) -> int:
+    """How many batches an epoch has."""
+    whole, rest = divmod(texts, size * _POOL)
+    return whole * _POOL + -(-rest // size)
+
+
+@dataclass(frozen=True, slots=True)
+class WordDropout:
+    """Turns a share of the tokens into the unknown one; special tokens and padding stay."""
+
+    share: float
+    unknown: int
+    special: Tensor
+
+    @classmethod
+    def of(cls, share: float, encoder: TextEncoder) -> WordDropout | None:
+        if not share:
+            return None
+        unknown = encoder.tokenizer.unk_token_id
+        if unknown is None:
+            raise OptionError(
+                f"word_dropout is {share}, but the model's tokenizer has no unknown token to put in. Set it to 0."
+            )
+        return cls(share, unknown, torch.tensor(sorted(encoder.tokenizer.all_special_ids)))
+
+    def __call__(self, ids: Tensor, seed: int) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        dropped = torch.rand(ids.shape[:2], generator=generator) < self.share
+        return torch.where(dropped & ~torch.isin(ids, self.special), self.unknown, ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The training texts, ready to be taken in batches. `rank` of `world` processes takes its part of each batch."""
+
+    inputs: Sequence[TextInput]
+    labels: NDArray[np.int64]
+    encoded: Sequence[EncodedText]
+    encoder: TextEncoder
+    size: int
+    seed: int
+    device: torch.device
+    backward: Callable[[Tensor], None]
+    dropout: WordDropout | None = None
+    rank: int = 0
+    world: int = 1
+
+    @property
+    def per_epoch(self) -> int:
+        return count_batches(len(self.encoded), self.size)
+
+    def epoch(self, epoch: int, skip: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch, without the first `skip`."""
+        plan = plan_batches([len(one) for one in self.encoded], self.size, self.seed, epoch)
+        for number in range(skip, len(plan)):
+            rows = plan[number][self.rank :: self.world] or plan[number][:1]  # no process may miss a step
+            yield self._batch(rows, derive_seed(self.seed, "batch", epoch, number, self.rank))
+
+    def by_length(self) -> Iterator[Batch]:
+        """All texts in order of length, in batches as large as evaluation allows."""
+        for rows in length_batches([len(one) for one in self.encoded], _EVALUATED_TOKENS, _EVALUATED_ROWS):
+            yield self._batch(rows, 0)
+
+    def _batch(self, rows: list[int], seed: int) -> Batch:
+        tensors = self.encoder.tensors([self.encoded[row] for row in rows], torch.device("cpu"))
+        if self.dropout is not None:
+            tensors["input_ids"] = self.dropout(tensors["input_ids"], seed)
+        if self.device.type != "cpu":
+            tensors = {name: tensor.to(self.device) for name, tensor in tensors.items()}
+        labels = torch.from_numpy(self.labels[rows]).to(self.device)
+        inputs = tuple([self.inputs[row] for row in rows])
+        return Batch(inputs, labels, tensors, Random(seed), self.encode, self.backward)
+
+    def encode(self, inputs: Sequence[TextInput]) -> Mapping[str, Tensor]:
+        """Other texts as the model's arguments."""
+        return self.encoder.tensors(self.encoder.encode(inputs), self.device)

@@ -1,0 +1,194 @@
+"""A whole training: data and a name in, a folder with a trained model, its card and its history out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stockade.core.seeds import derive_seed
+from stockade.datasets import DataSource, load_data
+from stockade.models.encoding import TextEncoder
+from stockade.training import folder as folders
+from stockade.training.batches import Batches, WordDropout
+from stockade.training.checkpoint import Checkpoints
+from stockade.training.data import HOLD_OUT, TextSet, TrainingData, prepare_data, prepare_texts
+from stockade.training.devices import Device, make_device
+from stockade.training.evaluation import evaluate_classes, evaluate_loss
+from stockade.training.generators import own_generators, seed_all
+from stockade.training.loop import Observer, Training, fit, make_optimiser
+from stockade.training.network import Origin, Start, language_objective, make_encoder, shape_fingerprint
+from stockade.training.objective import CrossEntropy, Objective, class_weights
+from stockade.training.options import FREE_ON_RESUME, TrainingOptions
+from stockade.training.recording import Recorder, Trained
+from stockade.training.state import State
+
+__all__ = ["Trained", "train"]
+
+
+def train(
+    data: object,
+    origin: Origin,
+    out: str | Path,
+    *,
+    options: TrainingOptions,
+    validation: object = None,
+    hold_out: float = HOLD_OUT,
+    labels: tuple[str, ...] | None = None,
+    label_map: Mapping[str, str] | None = None,
+    objective: Objective | None = None,
+    resume: bool = False,
+    device: str | None = None,
+    request: Mapping[str, Any] | None = None,
+    observe: Observer | None = None,
+) -> Trained:
+    """Train `origin` on `data` into the folder `out`.
+
+    `data` and `validation` are data sources or references to some; without `validation` a seeded share of each class
+    is held out. `objective` changes the loss (see `objective.py`). `request` is kept in the folder's record for whoever
+    wants to repeat the training. A folder that is complete already is only read.
+    """
+    out = Path(out)
+    if not resume:
+        folders.refuse_existing(out)
+    read = partial(load_data, empty_texts=True, needs_labels=not origin.is_language_model)
+    source, other = read(data), None if validation is None else read(validation)
+    with own_generators():
+        place = make_device(device, options.precision)
+        start = origin.load()
+        texts = _texts(source, other, origin, start, labels, label_map, hold_out, options.seed)
+        seed_all(derive_seed(options.seed, "build"))
+        model, tokenizer = _model(origin, start, texts, options.seed)
+        training = _training(model, tokenizer, texts, objective, place, options)
+        config = _config(origin, start, model, texts, options, objective, request or {})
+        place.same(partial(folders.begin, out, config, resume))
+        record = folders.read_record(out)
+        if record["complete"]:
+            return Trained.read(out, record)
+        with folders.locked(out) if place.rank == 0 else nullcontext():
+            fingerprint = hashlib.sha256(json.dumps(folders.decisive(config), sort_keys=True).encode()).hexdigest()
+            checkpoints = Checkpoints(out / folders.CHECKPOINT, fingerprint, model, training.optimiser, place)
+            recorder = Recorder(out, config, texts, observe)
+            seed_all(derive_seed(options.seed, "train", place.rank))
+            state = checkpoints.load() or State()
+            fit(training, state, checkpoints, recorder.watch(state) if place.rank == 0 else _nobody)
+            place.same(partial(_finish, checkpoints, recorder, model, tokenizer, state))
+        assert state.best is not None
+        return Trained(out, texts.classes, tuple(state.history), state.best, state.seconds, texts.warnings)
+
+
+def _finish(checkpoints: Checkpoints, recorder: Recorder, model: Any, tokenizer: Any, state: State) -> None:
+    checkpoints.load_best(state)
+    recorder.end(model.eval(), tokenizer, state)
+
+
+def _nobody(_: object) -> None:
+    """The observer of every process but the first."""
+
+
+def _texts(
+    source: DataSource,
+    validation: DataSource | None,
+    origin: Origin,
+    start: Start | None,
+    labels: tuple[str, ...] | None,
+    label_map: Mapping[str, str] | None,
+    hold_out: float,
+    seed: int,
+) -> TrainingData:
+    if origin.is_language_model:
+        return prepare_texts(source, validation, hold_out=hold_out, seed=seed)
+    classes = labels if start is None else start.classes
+    return prepare_data(source, validation, classes=classes, label_map=label_map, hold_out=hold_out, seed=seed)
+
+
+def _model(origin: Origin, start: Start | None, texts: TrainingData, seed: int) -> tuple[Any, Any]:
+    if start is not None:
+        return start.model, start.tokenizer
+    return origin.build(texts.train.inputs, texts.classes, seed)
+
+
+def _training(
+    network: Any,
+    tokenizer: Any,
+    texts: TrainingData,
+    objective: Objective | None,
+    place: Device,
+    options: TrainingOptions,
+) -> Training:
+    """Everything the loop needs; nothing is written yet, so what does not fit together leaves no folder behind."""
+    network.to(place.device)
+    encoder = make_encoder(network, tokenizer, options.max_length)
+    dropout = WordDropout.of(options.word_dropout, encoder)
+    goal = objective or _objective(network, tokenizer, texts, place, options)
+    train = _batches(texts.train, encoder, place, options, dropout, place.rank, place.world)
+    judged = _batches(texts.validation, encoder, place, options)
+    evaluate = (
+        partial(evaluate_classes, network, judged, len(texts.classes))
+        if texts.classes
+        else partial(evaluate_loss, network, judged, goal)
+    )
+    model, optimiser = place.prepare(network, make_optimiser(network, options))
+    return Training(model, optimiser, goal, train, evaluate, place, options)
+
+
+def _batches(
+    texts: TextSet,
+    encoder: TextEncoder,
+    place: Device,
+    options: TrainingOptions,
+    dropout: WordDropout | None = None,
+    rank: int = 0,
+    world: int = 1,
+) -> Batches:
+    return Batches(
+        texts.inputs,
+        np.array(texts.labels, dtype=np.int64),
+        encoder.encode(texts.inputs),
+        encoder,
+        options.batch,
+        options.seed,
+        place.device,
+        place.backward,
+        dropout,
+        rank,
+        world,
+    )
+
+
+def _objective(network: Any, tokenizer: Any, texts: TrainingData, place: Device, options: TrainingOptions) -> Objective:
+    if not texts.classes:
+        return language_objective(network, tokenizer, texts.train.inputs)
+    weights = class_weights(options.class_weights, texts.train.labels, texts.classes)
+    return CrossEntropy(None if weights is None else weights.to(place.device))
+
+
+def _config(
+    origin: Origin,
+    start: Start | None,
+    model: Any,
+    texts: TrainingData,
+    options: TrainingOptions,
+    objective: Objective | None,
+    request: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What decides the trained weights; a training is resumed only if nothing of it differs."""
+    kept = {name: value for name, value in options.described().items() if name not in FREE_ON_RESUME}
+    config = {
+        "architecture": origin.architecture,
+        "model": None if start is None else f"{origin.name} {start.fingerprint[:16]}",
+        "shapes": shape_fingerprint(model),
+        "sources": dict(origin.sources),
+        "sizes": dict(origin.sizes),
+        "objective": None if objective is None else f"{type(objective).__module__}.{type(objective).__qualname__}",
+        "options": kept,
+        "data": texts.described(),
+        "request": dict(request),
+    }
+    return json.loads(json.dumps(config))  # type: ignore[no-any-return]

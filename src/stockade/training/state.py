@@ -1,0 +1,104 @@
+"""How far a training has come: everything but the weights, as it stands in a checkpoint."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_POINTS = 400
+"""Points of the loss curve that are kept, however long the training is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A model on the validation texts: the mean loss, and for classifiers how many texts of each class it gets
+    right.
+    """
+
+    loss: float
+    right: tuple[int, ...] = ()
+    totals: tuple[int, ...] = ()
+
+    @property
+    def accuracy(self) -> float | None:
+        return sum(self.right) / sum(self.totals) if self.totals else None
+
+    @property
+    def score(self) -> tuple[float, float]:
+        """What decides between two epochs: the accuracy, then the loss."""
+        return self.accuracy or 0.0, -self.loss
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What came out of one epoch. `seconds` are those of the training until its end."""
+
+    number: int
+    steps: int
+    loss: float
+    validation: Evaluation
+    seconds: float
+
+    def described(self) -> dict[str, Any]:
+        """The epoch as it is written into files."""
+        found = dataclasses.asdict(self)
+        found["validation"] = {**found["validation"], "accuracy": self.validation.accuracy}
+        return found
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Epoch:
+        said = found["validation"]
+        validation = Evaluation(said["loss"], tuple(said["right"]), tuple(said["totals"]))
+        return cls(found["number"], found["steps"], found["loss"], validation, found["seconds"])
+
+
+@dataclass(slots=True)
+class State:
+    """Counts `epoch` from 0: it is the epoch that is running, of which `batch` batches are done."""
+
+    epoch: int = 0
+    batch: int = 0
+    step: int = 0
+    loss: float = 0.0
+    texts: int = 0
+    seconds: float = 0.0
+    recent: list[float] = field(default_factory=list)
+    curve: list[tuple[int, float]] = field(default_factory=list)
+    history: list[Epoch] = field(default_factory=list)
+
+    @property
+    def best(self) -> Epoch | None:
+        """The epoch with the best validation score; the first of equals."""
+        return max(self.history, key=lambda epoch: epoch.validation.score, default=None)
+
+    def add_step(self, loss: float, texts: int, steps: int) -> None:
+        self.batch, self.step = self.batch + 1, self.step + 1
+        self.loss, self.texts = self.loss + loss * texts, self.texts + texts
+        self.recent.append(loss)
+        if len(self.recent) * _POINTS >= steps:
+            self.curve.append((self.step, sum(self.recent) / len(self.recent)))
+            self.recent.clear()
+
+    def end_epoch(self, validation: Evaluation, seconds: float) -> Epoch:
+        """Close the running epoch; the one after it has begun."""
+        finished = Epoch(self.epoch + 1, self.step, self.loss / max(1, self.texts), validation, round(seconds, 3))
+        self.history.append(finished)
+        self.epoch, self.batch, self.loss, self.texts = self.epoch + 1, 0, 0.0, 0
+        return finished
+
+    def out_of_patience(self, patience: int | None) -> bool:
+        """Whether that many epochs have passed since the best one."""
+        best = self.best
+        return patience is not None and best is not None and len(self.history) - best.number >= patience
+
+    def described(self) -> dict[str, Any]:
+        found = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        return {**found, "history": [epoch.described() for epoch in self.history]}
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> State:
+        history = [Epoch.read(epoch) for epoch in found["history"]]
+        curve = [(int(step), float(loss)) for step, loss in found["curve"]]
+        return cls(**{**found, "history": history, "curve": curve})

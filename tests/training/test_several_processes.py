@@ -1,0 +1,51 @@
+"""Two processes on the CPU train together, through accelerate."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stockade.core.errors import ResourceMissing
+from stockade.training.devices import make_device
+from stockade.training.job import train
+from tests.training.tiny import OPTIONS, rows, tiny_origin
+
+PROGRAM = """
+import sys
+from stockade.training.job import train
+from tests.training.tiny import OPTIONS, rows, tiny_origin
+
+train(rows(), tiny_origin(dropout=0.0), sys.argv[1], options=OPTIONS, device="cpu")
+"""
+
+
+def test_without_accelerate_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    with pytest.raises(ResourceMissing, match=r"pip install 'stockade\[accelerate\]'"):
+        make_device("cpu", "float32")
+
+
+@pytest.mark.study
+def test_two_processes_share_each_batch(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment["PYTHONPATH"] = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
+    result = subprocess.run(
+        [*launch, "--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0", str(tmp_path / "program.py"),
+         str(tmp_path / "m")],
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    found = json.loads((tmp_path / "m/training.json").read_text())
+    alone = train(rows(), tiny_origin(dropout=0.0), tmp_path / "alone", options=OPTIONS, device="cpu")
+    assert found["complete"]
+    together = [epoch["validation"]["loss"] for epoch in found["history"]]
+    assert together == pytest.approx([epoch.validation.loss for epoch in alone.history], abs=0.02)

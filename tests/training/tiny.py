@@ -1,0 +1,59 @@
+"""A transformer of a few hundred weights, with dropout, and texts it can learn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from tokenizers import Tokenizer, normalizers, pre_tokenizers
+from tokenizers.models import WordLevel
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+from stockade.training.network import Origin
+from stockade.training.options import TrainingOptions
+
+GOOD, BAD = ("good", "great", "fun", "fine"), ("bad", "dull", "worst", "poor")
+PLAIN = ("a", "film", "the", "story", "with", "and", "of", "picture")
+OPTIONS = TrainingOptions(epochs=3, batch=8, learning_rate=0.01, weight_decay=0.01, seed=3, precision="float32")
+
+
+def rows(number: int = 60, seed: int = 0) -> list[tuple[str, str]]:
+    """Texts with one telling word each."""
+    rng = Random(seed)
+    found = []
+    for index in range(number):
+        words = [rng.choice(PLAIN) for _ in range(rng.randint(1, 7))]
+        words.insert(rng.randrange(len(words) + 1), rng.choice(GOOD if index % 2 else BAD))
+        found.append((" ".join(words), "positive" if index % 2 else "negative"))
+    return found
+
+
+def tokenizer() -> Any:
+    words = ("[PAD]", "[UNK]", *PLAIN, *GOOD, *BAD)
+    backend = Tokenizer(WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
+    backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, pad_token="[PAD]", unk_token="[UNK]", model_max_length=64)
+
+
+def build(texts: Sequence[Any], classes: Sequence[str], seed: int, width: int = 16, dropout: float = 0.2) -> Any:
+    """(model, tokenizer), as the zoo builds them."""
+    config = BertConfig(
+        vocab_size=18,
+        hidden_size=width,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=width,
+        max_position_embeddings=64,
+        hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
+        num_labels=len(classes),
+        id2label=dict(enumerate(classes)),
+        label2id={name: number for number, name in enumerate(classes)},
+    )
+    return BertForSequenceClassification(config), tokenizer()
+
+
+def tiny_origin(name: str = "tiny", **options: Any) -> Origin:
+    return Origin(name, builder=lambda texts, classes, seed: build(texts, classes, seed, **options))
