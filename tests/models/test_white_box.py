@@ -11,6 +11,7 @@ from stockade.core.protocols import AttentiveClassifier, RepresentingClassifier,
 from stockade.core.text import Text
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.models.load import load_model
+from stockade.models.zoo.build import build_model
 
 from .conftest import tiny_bert, tiny_tokenizer
 
@@ -103,3 +104,41 @@ def test_words_beyond_the_window_have_no_tokens() -> None:
     assert (attention[:4] > 0).all()
     assert (attention[4:] == 0).all()
     assert model.predict_zeroed([(text, 6)])[0] == pytest.approx(model.predict_proba([str(text)])[0], abs=1e-6)
+
+
+ZOO_TEXTS = ["the film was great", "a bad film", "not a great day at all", "bad and long"]
+
+
+def test_a_zeroed_word_of_a_character_model_has_zero_characters_and_keeps_its_blanks() -> None:
+    model = HuggingFaceClassifier(*build_model("CNN-C-Random-1", ZOO_TEXTS, ["no", "yes"]))
+    text = Text.parse("a bad film")
+    encoded = model.tokenizer(str(text), return_tensors="pt")
+    vectors = model.model.get_input_embeddings()(encoded["input_ids"]).detach().clone()
+    vectors[0, 2:5] = 0
+    with torch.no_grad():
+        expected = model.model(inputs_embeds=vectors, **encoded).logits.double().softmax(1).numpy()
+    assert model.predict_zeroed([(text, 1)] * 5) == pytest.approx(np.repeat(expected, 5, 0), abs=1e-6)
+    assert model.word_vocabulary().words == ()
+
+
+def test_attention_of_a_bilstm_is_its_pooling() -> None:
+    model = HuggingFaceClassifier(
+        *build_model("BiLSTM-attention", ZOO_TEXTS, ["no", "yes"], options={"embedding": "Random"})
+    )
+    texts = [Text.parse(text) for text in ZOO_TEXTS]
+    for text, scores in zip(texts, model.word_attention(texts, 0, "mean"), strict=True):
+        assert len(scores) == len(text.words)
+        assert scores.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_a_pair_is_read_side_by_side_and_the_hypothesis_is_shown() -> None:
+    pairs = [("the film was great", "a bad film"), ("not a great day", "bad and long")]
+    model = HuggingFaceClassifier(
+        *build_model("BiLSTM-attention", pairs, ["no", "yes"], options={"embedding": "Random"})
+    )
+    text = Text.parse("a bad film", premise="the film was great")
+    (scores,) = model.word_attention([text], 0, "mean")
+    assert scores.sum() == pytest.approx(1, abs=1e-5)
+    zeroed = model.predict_zeroed([(text, index) for index in text.indices])
+    assert not np.allclose(zeroed[0], zeroed[1], atol=1e-6)
+    assert model.represent([text.input])[1].shape == (1, model.model.classifier.in_features)
