@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 from stockade.runs.attack import Observer, Progress
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
     from stockade.training.loop import Observer as TrainingObserver
     from stockade.training.loop import Progress as TrainingProgress
 
@@ -21,27 +24,16 @@ def watch(label: str = "") -> Iterator[Observer | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[counts]}"),
-        TimeRemainingColumn(),
-    )
     tasks: dict[str, TaskID] = {}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    with Bars(*columns, console=Console(stderr=True)) as bars:
+    with _bars() as bars:
 
         def show(progress: Progress) -> None:
             if progress.attack not in tasks:
-                tasks[progress.attack] = bars.add_task(f"{label}{progress.attack}", total=progress.total, counts="")
+                tasks[progress.attack] = bars.add_task(f"{label}{progress.attack}", total=progress.total, numbers="")
             counts[progress.attack][progress.status] += 1
             seen = "  ".join(f"{status} {number}" for status, number in sorted(counts[progress.attack].items()))
-            bars.update(tasks[progress.attack], completed=progress.done, counts=seen)
+            bars.update(tasks[progress.attack], completed=progress.done, numbers=seen)
 
         yield show
 
@@ -54,19 +46,7 @@ def watch_training() -> Iterator[TrainingObserver | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[numbers]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Bars(*columns, console=Console(stderr=True)) as bars:
+    with _bars(elapsed=True) as bars:
         task = bars.add_task("reading", total=None, numbers="")
 
         def show(progress: TrainingProgress) -> None:
@@ -84,3 +64,19 @@ def watch_training() -> Iterator[TrainingObserver | None]:
             )
 
         yield show
+
+
+def _bars(elapsed: bool = False) -> Bars:
+    """Bars with a description, how much is done, numbers of their own and the time left."""
+    from rich import progress
+    from rich.console import Console
+
+    columns: list[progress.ProgressColumn] = [
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("{task.fields[numbers]}"),
+        *([progress.TimeElapsedColumn()] if elapsed else []),
+        progress.TimeRemainingColumn(),
+    ]
+    return progress.Progress(*columns, console=Console(stderr=True))

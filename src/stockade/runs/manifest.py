@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from stockade.core.differences import differences
 from stockade.core.errors import RunError
 
 FILE_NAME = "manifest.json"
@@ -18,7 +19,6 @@ SCHEMA = 1
 _PACKAGES = ("stockade", "torch", "transformers", "tokenizers", "numpy")
 _FREE = ("model_options",)
 """How the model is loaded may differ when a run is resumed (another device, say); its fingerprint may not."""
-_MOST_SHOWN = 4
 
 
 def make_manifest(
@@ -69,38 +69,19 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 def check_resumable(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """Refuse to go on with a run under another configuration, model or data; say what differs."""
-    before, after = _leaves(old), _leaves(new)
-    differences = [
-        f"{name} was {_short(before.get(name))}, now {_short(after.get(name))}"
-        for name in sorted({*before, *after})
-        if before.get(name) != after.get(name)
-    ]
-    if differences:
-        more = f" and {len(differences) - _MOST_SHOWN} more" if len(differences) > _MOST_SHOWN else ""
+    found = differences(_decisive(old), _decisive(new))
+    if found is not None:
         raise RunError(
-            f"{folder} was made with another configuration: {'; '.join(differences[:_MOST_SHOWN])}{more}. "
-            "Resume with the same options, or use another --out."
+            f"{folder} was made with another configuration: {found}. Resume with the same options, or use another "
+            "--out."
         )
 
 
-def _leaves(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides a run's results, by dotted name."""
+def _decisive(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """What decides a run's results."""
     config = {name: value for name, value in manifest["config"].items() if name not in _FREE}
     config["attacks"] = {attack["key"]: attack for attack in config.get("attacks", [])}
-    return dict(_flatten({"config": config, "model": manifest["model"], "data": manifest["data"]}, ""))
-
-
-def _flatten(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, dict) or not value:
-        yield name, value
-        return
-    for key, item in value.items():
-        yield from _flatten(item, f"{name}.{key}" if name else str(key))
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:37] + "…"
+    return {"config": config, "model": manifest["model"], "data": manifest["data"]}
 
 
 def _version(package: str) -> str | None:

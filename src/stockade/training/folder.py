@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from stockade.core.differences import differences
 from stockade.core.errors import RunError
 from stockade.training.files import sync_folder, write_json
 
 RECORD, CHECKPOINT, _SAVING, _LOCK = "training.json", "checkpoint", ".saving", ".lock"
 SCHEMA = 1
-_MOST_SHOWN = 4
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -59,31 +59,17 @@ def begin(folder: Path, config: Mapping[str, Any], resume: bool) -> None:
 
 
 def _check_same(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    before, after = dict(_flatten(decisive(old))), dict(_flatten(decisive(new)))
-    differing = [
-        f"{name} was {json.dumps(before.get(name))}, now {json.dumps(after.get(name))}"
-        for name in sorted({*before, *after})
-        if before.get(name) != after.get(name)
-    ]
-    if differing:
-        more = f" and {len(differing) - _MOST_SHOWN} more" if len(differing) > _MOST_SHOWN else ""
+    found = differences(decisive(old), decisive(new))
+    if found is not None:
         raise RunError(
-            f"{folder} is another training: {'; '.join(differing[:_MOST_SHOWN])}{more}. Nothing was changed; resume "
-            "with the same options, or use another --out."
+            f"{folder} is another training: {found}. Nothing was changed; resume with the same options, or use another "
+            "--out."
         )
 
 
 def decisive(config: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a configuration that decides the weights: how things were called does not."""
     return {name: value for name, value in config.items() if name != "request"}
-
-
-def _flatten(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    if not isinstance(value, Mapping) or not value:
-        yield name, value
-        return
-    for key, item in value.items():
-        yield from _flatten(item, f"{name}.{key}" if name else str(key))
 
 
 @contextmanager
