@@ -13,9 +13,9 @@ import stockade as st
 from stockade.core.errors import OptionError, RunError
 from stockade.core.records import Record
 from stockade.studies.bae import ATTACKS, analyse
-from stockade.studies.html import render_page
-from stockade.studies.markdown import render_markdown
-from stockade.studies.write import write_pages
+from stockade.studies.bae.html import render_page
+from stockade.studies.bae.markdown import render_markdown
+from stockade.studies.bae.study import write_study as write_pages
 from tests.runs.records import record
 from tests.study.made_runs import failure, make_run, skipped, success
 
@@ -111,7 +111,7 @@ def test_articles_put_right_are_warned_of(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r'no study "bea" \(found: bae\)\. Did you mean "bae"\?'):
+    with pytest.raises(OptionError, match=r'no study "bea" \(found: attention, bae\)\. Did you mean "bae"\?'):
         st.study("bea", "builtin:sentiment-cnn", "builtin:reviews")
     with pytest.raises(OptionError, match="MODEL and DATA are missing"):
         st.study("bae")

@@ -15,7 +15,7 @@ from stockade.core.example import Example
 from stockade.core.records import Record
 from stockade.core.text import Text
 from stockade.runs.attack import make_record
-from stockade.studies.curve import CAPS, accuracy_curve, fooled_within
+from stockade.studies.bae.curve import CAPS, accuracy_curve, fooled_within
 from tests.attacks.driving import attack
 from tests.runs.records import record
 from tests.study.made_runs import failure, skipped, success

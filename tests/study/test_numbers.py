@@ -9,12 +9,12 @@ import pytest
 
 from stockade.lexicon import load_wordnet
 from stockade.runs.metrics import wilson
-from stockade.studies.antonyms import are_antonyms, measure_antonyms
 from stockade.studies.bae import analyse
-from stockade.studies.fluency import measure_fluency, measure_texts
-from stockade.studies.orders import check_orders, pair_similarities
+from stockade.studies.bae.antonyms import are_antonyms, measure_antonyms
+from stockade.studies.bae.fluency import measure_fluency, measure_texts
+from stockade.studies.bae.orders import check_orders, pair_similarities
+from stockade.studies.bae.splits import measure_splits, split_texts
 from stockade.studies.results import Results, bootstrap_mean
-from stockade.studies.splits import measure_splits, split_texts
 from tests.runs.records import record
 from tests.study.made_runs import TEN_WORDS, failure, make_run, skipped, success
 

@@ -1,72 +1,33 @@
-"""A study as one HTML file that needs nothing else, in the look of the run reports."""
+"""The frame of a study's page: one HTML file that needs nothing else, in the look of the run reports."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from stockade import __version__
-from stockade.runs.run import Run
-from stockade.studies import tables
-from stockade.studies.examples import compared_texts, telling_texts
-from stockade.studies.headline import headline
-from stockade.studies.plots import curve_plot, split_plot, trade_plot
-from stockade.studies.results import read_results
-from stockade.studies.splits import split_texts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-EXAMPLES = 8
-EXAMPLES_OF_BOTH = 4
+
+def fill_page(package: str, content: Mapping[str, Any]) -> str:
+    """The whole page around the `body.html` of a study's package."""
+    return _environment(package).get_template("page_of_study.html").render(**content, version=__version__)
 
 
-def render_page(run: Run, numbers: Mapping[str, Any]) -> str:
-    """The whole page."""
-    return _environment().get_template("page_of_study.html").render(**_content(run, numbers))
-
-
-def render_body(run: Run, numbers: Mapping[str, Any]) -> str:
+def fill_body(package: str, content: Mapping[str, Any]) -> str:
     """The page without its frame, as a notebook shows it."""
-    return _environment().get_template("notebook.html").render(**_content(run, numbers))
+    return _environment(package).get_template("notebook.html").render(**content, version=__version__)
 
 
-def _content(run: Run, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    results = read_results(run, list(numbers["attacks"]))
-    both = split_texts(results)["C"][:EXAMPLES_OF_BOTH]
-    shown = [text for text in telling_texts(results, EXAMPLES + len(both)) if text not in both][:EXAMPLES]
-    return {
-        "study": numbers,
-        "headline": headline(numbers),
-        "main": tables.main_table(numbers),
-        "splits": tables.split_table(numbers),
-        "curve": tables.curve_table(numbers),
-        "antonyms": tables.antonym_table(numbers),
-        "fluency": tables.fluency_table(numbers),
-        "trade_plot": trade_plot(numbers),
-        "split_plot": split_plot(numbers),
-        "curve_plot": curve_plot(numbers),
-        "compared": compared_texts(results, shown),
-        "compared_both": compared_texts(results, both),
-        "manifest": json.dumps(_options(run), indent=2, ensure_ascii=False),
-        "version": __version__,
-    }
-
-
-def _options(run: Run) -> dict[str, Any]:
-    """What the study was made with, without the long list of ids."""
-    chosen = ("command", "created", "versions", "config", "model")
-    return {name: run.manifest[name] for name in chosen}
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
+@lru_cache(maxsize=8)
+def _environment(package: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
     return Environment(
-        loader=ChoiceLoader([PackageLoader("stockade.studies"), PackageLoader("stockade.report")]),
+        loader=ChoiceLoader([PackageLoader(name) for name in (package, "stockade.studies", "stockade.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,4 +1,4 @@
-"""The tables of a study as text cells, for its page, its Markdown and the terminal alike."""
+"""Tables of text cells, for a study's page, its Markdown and the terminal alike."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import Any
 
 from stockade.report.numbers import number, percent
 from stockade.studies.results import Share
-from stockade.studies.splits import MEANINGS
 
 NOT_KNOWN = "n/a"
-_SHOWN_CAPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,81 +20,9 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def main_table(numbers: Mapping[str, Any]) -> Table:
-    columns = ("attack", "n", "attacked", "clean accuracy", "after the attack", "success rate", "similarity")
-    rows = [
-        (
-            attack,
-            f"{found['n']:,}" + (f" (+{found['errors']:,} errors)" if found["errors"] else ""),
-            f"{found['attacked']:,}",
-            share(found["clean_accuracy"]),
-            share(found["robust_accuracy"]),
-            share(found["success_rate"]),
-            value(found["mean_similarity"], 3),
-            value(found["mean_perturbed_percent"], 1, " %"),
-            value(found["mean_queries"]),
-        )
-        for attack, found in numbers["attacks"].items()
-    ]
-    return Table((*columns, "changed words", "queries"), tuple(rows))
-
-
-def split_table(numbers: Mapping[str, Any]) -> Table:
-    rows = [
-        (f"{split}: {MEANINGS[split]}", f"{found['count']:,}", share(found["share"]))
-        for split, found in numbers["splits"]["splits"].items()
-    ]
-    return Table(("split", "texts", "of those attacked"), tuple(rows))
-
-
-def curve_table(numbers: Mapping[str, Any]) -> Table:
-    """Some caps of the curve, and the accuracy without any."""
-    caps = numbers["curve"]["caps"]
-    chosen = [caps.index(cap) for cap in _SHOWN_CAPS]
-    rows = [
-        (
-            attack,
-            *(plain_share(curve[at]) for at in chosen),
-            plain_share(numbers["attacks"][attack]["robust_accuracy"]),
-        )
-        for attack, curve in numbers["curve"]["attacks"].items()
-    ]
-    return Table(("at most", *(f"{100 * caps[at]:.0f} %" for at in chosen), "no cap"), tuple(rows))
-
-
-def antonym_table(numbers: Mapping[str, Any]) -> Table:
-    rows = [
-        (
-            attack,
-            f"{found['successes']:,}",
-            f"{found['direct']['count']:,}",
-            share(found["direct"]["share"]),
-            f"{found['with_indirect']['count']:,}",
-            share(found["with_indirect"]["share"]),
-        )
-        for attack, found in numbers["antonyms"].items()
-    ]
-    columns = ("attack", "successes", "with an antonym", "share", "indirect ones too", "share")
-    return Table(columns, tuple(rows))
-
-
-def fluency_table(numbers: Mapping[str, Any]) -> Table | None:
-    """None when fluency was not asked for."""
-    if numbers["fluency"] is None:
-        return None
-    rows = [
-        (
-            attack,
-            f"{found['measured']:,}",
-            value(found["median_original"]),
-            value(found["median_adversarial"]),
-            value(found["median_ratio"], 2, "×"),
-            _ratio(found["mean_ratio"]),
-        )
-        for attack, found in numbers["fluency"]["attacks"].items()
-    ]
-    columns = ("attack", "successes", "median before", "median after", "median ratio", "mean ratio")
-    return Table(columns, tuple(rows))
+def order_table(numbers: Mapping[str, Any]) -> Table:
+    rows = [(order["claim"], order["verdict"], order["numbers"]) for order in numbers["orders"]]
+    return Table(("order", "here", "numbers"), tuple(rows))
 
 
 def share(interval: Share) -> str:
@@ -113,7 +39,8 @@ def value(found: float | None, digits: int = 1, unit: str = "") -> str:
     return NOT_KNOWN if found is None else number(found, digits, unit)
 
 
-def _ratio(interval: Share) -> str:
+def ranged(interval: Share, digits: int = 2, unit: str = "") -> str:
+    """A value with its interval, if it has one."""
     low, high = interval["low"], interval["high"]
-    middle = value(interval["value"], 2, "×")
-    return middle if low is None or high is None else f"{middle} ({low:,.2f}–{high:,.2f})"
+    middle = value(interval["value"], digits, unit)
+    return middle if low is None or high is None else f"{middle} ({low:,.{digits}f}–{high:,.{digits}f})"

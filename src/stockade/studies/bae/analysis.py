@@ -12,7 +12,6 @@ Differences to the paper: queries, antonyms and pseudo-perplexity are not in it;
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,13 @@ from stockade.attacks.constraints import MaxChanged
 from stockade.core.errors import RunError
 from stockade.models.language import LanguageModels
 from stockade.runs.run import Run
-from stockade.studies.antonyms import measure_antonyms
-from stockade.studies.curve import CAPS, accuracy_curve
-from stockade.studies.fluency import Measure, masked_lm_measure, measure_fluency, measure_texts, texts_of
-from stockade.studies.orders import BASELINE, MODES, check_orders, pair_similarities
+from stockade.studies.bae.antonyms import measure_antonyms
+from stockade.studies.bae.curve import CAPS, accuracy_curve
+from stockade.studies.bae.fluency import Measure, masked_lm_measure, measure_fluency, measure_texts, texts_of
+from stockade.studies.bae.orders import BASELINE, MODES, check_orders, pair_similarities
+from stockade.studies.bae.splits import measure_splits
+from stockade.studies.orders import as_rows
 from stockade.studies.results import Results, read_results, successes
-from stockade.studies.splits import measure_splits
 
 NAME = "bae"
 SUMMARY = "BAE's four modes and TextFooler: main table, Table 5, Figure 2, the paper's orders, antonyms, fluency."
@@ -85,9 +85,7 @@ def analyse(run: Run, *, fluency: bool = True, measure: Measure | None = None) -
             "attacks": {attack: accuracy_curve(results[attack].values()) for attack in ATTACKS},
         },
         "paired_similarity": paired,
-        "orders": [
-            {**dataclasses.asdict(order), "verdict": order.verdict} for order in check_orders(results, splits, paired)
-        ],
+        "orders": as_rows(check_orders(results, splits, paired)),
         "antonyms": {attack: measure_antonyms(successes(results[attack])) for attack in ATTACKS},
         "fluency": _fluency(run, results, language, measure) if fluency else None,
     }

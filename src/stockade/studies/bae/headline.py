@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stockade.studies.orders import orders_in_short
 from stockade.studies.tables import plain_share
 
 
@@ -17,7 +18,7 @@ def headline(numbers: Mapping[str, Any]) -> list[str]:
         ]
     if not any(found["succeeded"] for found in attacks.values()):
         return ["No attack fooled the model on any text."]
-    return [_strongest(attacks), _most_similar(numbers), *_fluency(numbers), _orders(numbers)]
+    return [_strongest(attacks), _most_similar(numbers), *_fluency(numbers), orders_in_short(numbers)]
 
 
 def _strongest(attacks: Mapping[str, Any]) -> str:
@@ -71,10 +72,3 @@ def _fluency(numbers: Mapping[str, Any]) -> list[str]:
         f"By pseudo-perplexity {best} costs least fluency (median ratio {ratios[best]:.2f}) and {worst} most "
         f"({ratios[worst]:.2f})."
     ]
-
-
-def _orders(numbers: Mapping[str, Any]) -> str:
-    verdicts = [order["holds"] for order in numbers["orders"]]
-    told = [verdict for verdict in verdicts if verdict is not None]
-    unknown = f"; {len(verdicts) - len(told)} cannot be told" if len(told) < len(verdicts) else ""
-    return f"Of the {len(verdicts)} orders the paper states, {sum(told)} hold here{unknown}."

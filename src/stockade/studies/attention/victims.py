@@ -1,0 +1,101 @@
+"""The models of the study: what they are called, of which kind they are, and which attacks they allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stockade.core.errors import ModelError, OptionError
+from stockade.core.protocols import (
+    AttentiveClassifier,
+    Classifier,
+    Fingerprinted,
+    RepresentingClassifier,
+    ZeroingClassifier,
+)
+from stockade.core.text import Text
+
+RANDOM, LIST, GREEDY, GREEDY_EC = "random", "list", "gs-gr", "gs-ec"
+BY_ATTENTION = ("asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec")
+ATTACKS = (RANDOM, LIST, *BY_ATTENTION, GREEDY, GREEDY_EC)
+"""In the order of the paper's table."""
+
+_NAME = re.compile(r"[\w.+-]+")
+_BLACK_BOX = "the model does not show {}: it is no Hugging Face model"
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """One model of the study, as its plan records it."""
+
+    name: str
+    reference: str
+    kind: str
+    fingerprint: str | None
+    labels: tuple[str, ...]
+    missing: Mapping[str, str]
+    """The attacks that this model does not allow, with the reason."""
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        return tuple(attack for attack in ATTACKS if attack not in self.missing)
+
+
+def describe_victim(name: str, reference: str, model: Classifier, text: Text) -> Victim:
+    """What the plan says of a model; `text` is one that it can be asked about."""
+    from stockade.models.inside import kind_of
+
+    fingerprint = model.fingerprint() if isinstance(model, Fingerprinted) else None
+    return Victim(name, reference, kind_of(model), fingerprint, tuple(model.labels), _missing(model, text))
+
+
+def name_models(models: Sequence[object], given: Sequence[str] | None) -> tuple[str, ...]:
+    """Short names that are different and can be folders; `given` are names that the user chose."""
+    if given is not None:
+        for name in given:
+            if not _NAME.fullmatch(name) or name in (".", ".."):
+                raise OptionError(
+                    f'The model name "{name}" cannot be a folder, expected letters, digits, ".", "_", "+" and "-".'
+                )
+        return tuple(given)
+    names: list[str] = []
+    for model in models:
+        short = "-".join(_NAME.findall(_last_part(model))).strip(".-") or "model"
+        number = 1
+        while (name := short if number == 1 else f"{short}-{number}") in names:
+            number += 1
+        names.append(name)
+    return tuple(names)
+
+
+def _last_part(model: object) -> str:
+    """Of a reference what stands last; of an object its own name or that of its class."""
+    if isinstance(model, str | Path):
+        return Path(str(model).rstrip("/").rpartition(":")[2]).name
+    thing = model[0] if isinstance(model, tuple | list) and model else model
+    return str(getattr(thing, "__name__", type(thing).__name__))
+
+
+def _missing(model: Classifier, text: Text) -> dict[str, str]:
+    """Each attack that asks for something the model does not show."""
+    zeroing = _reason(ZeroingClassifier, model, "its input vectors", lambda m: m.predict_zeroed([(text, 0)]))
+    vectors = _reason(RepresentingClassifier, model, "its sentence vectors", lambda m: m.represent([text.input]))
+    attention = _reason(AttentiveClassifier, model, "its attention", lambda m: m.word_attention([text], 0, "mean"))
+    needs = {GREEDY: [zeroing], GREEDY_EC: [zeroing, vectors]}
+    needs |= {name: [attention, vectors] if name.endswith("-ec") else [attention] for name in BY_ATTENTION}
+    found = {attack: next((reason for reason in needs.get(attack, ()) if reason), None) for attack in ATTACKS}
+    return {attack: reason for attack, reason in found.items() if reason is not None}
+
+
+def _reason(protocol: Any, model: Classifier, what: str, ask: Callable[[Any], object]) -> str | None:
+    """Why the model does not answer; None if it does."""
+    if not isinstance(model, protocol):
+        return _BLACK_BOX.format(what)
+    try:
+        ask(model)
+    except ModelError as error:
+        return str(error).partition(":")[0].rstrip(".")
+    return None

@@ -1,0 +1,58 @@
+"""Two tiny random victims, one self-attentive and one recurrent, that are easily fooled by one word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from stockade.models.huggingface import HuggingFaceClassifier
+from stockade.models.zoo.build import build_model
+from tests.models.conftest import tiny_bert, tiny_tokenizer
+
+LABELS = ["negative", "positive"]
+TEXTS = (
+    "a great film and the film was bad",
+    "the film is bad and not great .",
+    "not a great film",
+    "was the film not bad",
+    "a film is a film",
+    "greatly bad films",
+    "the great and the bad",
+    "bad bad bad film",
+    "is the film great and is a film bad and not great",
+    "great great great film and great films",
+)
+
+
+def toy_bert() -> tuple[Any, Any]:
+    model = tiny_bert(id2label=dict(enumerate(LABELS)), label2id={name: at for at, name in enumerate(LABELS)})
+    return _balanced(model, tiny_tokenizer())
+
+
+def toy_lstm() -> tuple[Any, Any]:
+    model, tokenizer = build_model("BiLSTM-attention", TEXTS, LABELS, seed=1, options={"hidden_size": 8})
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        weights = model.get_input_embeddings().weight
+        weights.copy_(torch.randn(weights.shape, generator=generator) * 2)
+    return _balanced(model, tokenizer)
+
+
+def _balanced(model: Any, tokenizer: Any) -> tuple[Any, Any]:
+    """Moves the bias so that half of the texts are of each class."""
+    margins = _log_odds(model, tokenizer)
+    with torch.no_grad():
+        model.classifier.bias[1] -= float(torch.tensor(margins).median()) + 1e-3
+    return model, tokenizer
+
+
+def _log_odds(model: Any, tokenizer: Any) -> list[float]:
+    found = HuggingFaceClassifier(model, tokenizer).predict_proba(list(TEXTS))
+    return [float(torch.logit(torch.tensor(row[1]), eps=1e-12)) for row in found]
+
+
+def toy_rows() -> list[tuple[str, str]]:
+    """Labelled by the self-attentive model, so that the other one is wrong on some."""
+    found = HuggingFaceClassifier(*toy_bert()).predict_proba(list(TEXTS)).argmax(1)
+    return [(text, LABELS[label]) for text, label in zip(TEXTS, found.tolist(), strict=True)]
