@@ -31,7 +31,8 @@ def toy_bert() -> tuple[Any, Any]:
 
 
 def toy_lstm() -> tuple[Any, Any]:
-    model, tokenizer = build_model("BiLSTM-attention", TEXTS, LABELS, seed=1, options={"hidden_size": 8})
+    options = {"hidden_size": 8, "embedding": "Random", "embedding_size": 50, "minimum_count": 1}
+    model, tokenizer = build_model("BiLSTM-attention", TEXTS, LABELS, seed=1, options=options)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         weights = model.get_input_embeddings().weight

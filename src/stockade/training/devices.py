@@ -6,6 +6,7 @@ which set WORLD_SIZE. Each process then takes its part of every batch, so the ba
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -50,6 +51,10 @@ class Device(Protocol):
         ...
 
     def load_state(self, state: dict[str, Any]) -> None: ...
+
+    def close(self) -> None:
+        """Wait until all processes have come so far."""
+        ...
 
 
 def make_device(name: str | None, precision: Precision) -> Device:
@@ -115,6 +120,9 @@ class OneDevice:
         if self._scaler is not None and state:
             self._scaler.load_state_dict(state)
 
+    def close(self) -> None:
+        """There is nobody to wait for."""
+
 
 class SeveralProcesses:
     """Several GPUs or machines, or several CPU processes, by `accelerate`."""
@@ -130,6 +138,7 @@ class SeveralProcesses:
         computed = _computed_in(precision, torch.device("cpu" if on_cpu else "cuda"))
         mixed = {"bfloat16": "bf16", "float16": "fp16"}.get(computed, "no")
         self._accelerator = Accelerator(mixed_precision=mixed, cpu=on_cpu)
+        atexit.register(self._accelerator.end_training)  # a group that is not ended can abort its processes
         self.device: torch.device = self._accelerator.device
         self.rank: int = self._accelerator.process_index
         self.world: int = self._accelerator.num_processes
@@ -166,3 +175,6 @@ class SeveralProcesses:
     def load_state(self, state: dict[str, Any]) -> None:
         if self._accelerator.scaler is not None and state:
             self._accelerator.scaler.load_state_dict(state)
+
+    def close(self) -> None:
+        self._accelerator.wait_for_everyone()

@@ -79,6 +79,7 @@ def train(
             state = checkpoints.load() or State()
             fit(training, state, checkpoints, recorder.watch(state) if place.rank == 0 else _nobody)
             place.same(partial(_finish, checkpoints, recorder, model, tokenizer, state))
+        place.close()
         assert state.best is not None
         return Trained(out, texts.classes, tuple(state.history), state.best, state.seconds, texts.warnings)
 
