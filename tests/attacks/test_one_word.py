@@ -208,3 +208,12 @@ def test_draws_never_write_the_word_that_stands() -> None:
     example = Example("0", Text.parse("great film"), 1)
     rng = Random(0)
     assert all(len(_draw(example, ("great", "film", "bad"), rng)[0].edits) == 1 for _ in range(100))
+
+
+def test_refused_draws_are_drawn_again() -> None:
+    """Only one of five words keeps within two letters of "great": the draws wanted are made all the same."""
+    victim = OpenVictim({**WEIGHTS, "greet": 2.0})
+    near = make_attack("random", draws=20, constraint="edit-distance(2)").attack
+    assert attack(victim, "great", near).queries == 20
+    nothing = make_attack("random", draws=20, constraint="edit-distance(0)").attack
+    assert attack(victim, "great", nothing).trial.reason == "none of 0 draws fools the model"

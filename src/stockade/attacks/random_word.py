@@ -23,6 +23,8 @@ from stockade.core.text import Text, match_case
 from stockade.engine.requests import Score
 
 _AT_ONCE = 250
+_MOST_REFUSED = 20
+"""A constraint may refuse that many draws for each one wanted before the attack gives up."""
 
 
 @register("random", paper="Hsieh et al. 2019", presets={"paper": {}})
@@ -37,21 +39,22 @@ class RandomWord(WordAttack):
             return Outcome.failed(NOT_EVEN_ONE)
         words = (await known_words()).words
         first: Text | None = None
-        tried = flipped = 0
-        while tried < self.draws:
-            drawn = [_draw(example, words, rng) for _ in range(min(_AT_ONCE, self.draws - tried))]
-            texts = [text for text, index in drawn for text in await self.allowed([text], example.text, index)]
+        tried = flipped = drawn = 0
+        cut_short = False
+        while tried < self.draws and drawn < _MOST_REFUSED * self.draws and not cut_short:
+            pairs = [_draw(example, words, rng) for _ in range(min(_AT_ONCE, self.draws - tried))]
+            drawn += len(pairs)
+            texts = [text for text, index in pairs for text in await self.allowed([text], example.text, index)]
             if not texts:
-                break
+                continue
             scores = await Score(texts, partial=True)
             fooled = [text for text, score in zip(texts, scores, strict=False) if example.fooled(score)]
             first = first or next(iter(fooled), None)
             tried, flipped = tried + len(scores), flipped + len(fooled)
-            if len(scores) < len(texts):
-                break
+            cut_short = len(scores) < len(texts)
         share = flipped / tried if tried else None
         if first is None:
-            used_up = " and the query budget is used up" if tried < self.draws else ""
+            used_up = " and the query budget is used up" if cut_short else ""
             return Outcome.failed(f"none of {tried:,} draws fools the model{used_up}", flip_share=share)
         return Outcome.found(first, flip_share=share)
 
