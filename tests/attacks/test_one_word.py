@@ -217,3 +217,29 @@ def test_refused_draws_are_drawn_again() -> None:
     assert attack(victim, "great", near).queries == 20
     nothing = make_attack("random", draws=20, constraint="edit-distance(0)").attack
     assert attack(victim, "great", nothing).trial.reason == "none of 0 draws fools the model"
+
+
+class FaultyVictim(OpenVictim):
+    """Shows its inside, but not of texts with the word "cursed": there it raises, or answers with NaN."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__({**WEIGHTS, "cursed": 4.0})
+        self.fault = fault
+
+    def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
+        cursed = [any(word == "cursed" for word in text.words) for text, _ in places]
+        if self.fault == "raises" and any(cursed):
+            raise RuntimeError("the curse")
+        answers = super().predict_zeroed(places)
+        answers[np.array(cursed)] = np.nan
+        return answers
+
+
+@pytest.mark.parametrize(("fault", "reason"), [("raises", "the curse"), ("nan", "NaN")])
+def test_a_fault_inside_the_model_costs_only_the_text_that_causes_it(fault: str, reason: str) -> None:
+    data = [("great film", 1), ("cursed fine film", 1), ("fine great", 1)]
+    run = st.attack(FaultyVictim(fault), data, "gs-gr", similarity=False)
+    statuses = {record.original: (record.status, record.reason) for record in run.examples}
+    assert statuses["cursed fine film"][0] == "error"
+    assert reason in (statuses["cursed fine film"][1] or "")
+    assert statuses["great film"][0] == statuses["fine great"][0] == "success"

@@ -142,3 +142,13 @@ def test_a_pair_is_read_side_by_side_and_the_hypothesis_is_shown() -> None:
     zeroed = model.predict_zeroed([(text, index) for index in text.indices])
     assert not np.allclose(zeroed[0], zeroed[1], atol=1e-6)
     assert model.represent([text.input])[1].shape == (1, model.model.classifier.in_features)
+
+
+def test_a_tokenizer_that_cannot_pad_is_read_text_by_text(model: HuggingFaceClassifier) -> None:
+    padless = tiny_tokenizer()
+    padless.pad_token = None
+    alone = HuggingFaceClassifier(model.model, padless)
+    places = [(text, 0) for text in TEXTS]
+    assert alone.predict_zeroed(places) == pytest.approx(model.predict_zeroed(places), abs=1e-6)
+    for one, other in zip(alone.word_gradients(TEXTS, 1), model.word_gradients(TEXTS, 1), strict=True):
+        assert one == pytest.approx(other, abs=1e-5)

@@ -42,9 +42,7 @@ class HotFlip(WordAttack):
     stop_words: StopList = "function"
 
     async def search(self, example: Example, rng: Random) -> Outcome:
-        vocabulary = await Vocabulary()
-        assert vocabulary is not None
-        space = space_of(vocabulary)
+        space = space_of(await Vocabulary())
         clean = (await Score([example.text]))[0]
         beam, best = [example.text], example.gain(clean)
         flips = min(self.max_flips, changes_allowed(example, self.max_changed))

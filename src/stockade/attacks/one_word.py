@@ -24,7 +24,6 @@ of the vocabulary must be within reach, so it is here (see `nearest_flip` for ho
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 from random import Random
 from typing import Any, Literal
 
@@ -76,7 +75,7 @@ class OneWord(WordAttack):
         """The word to replace; the first of several alike."""
         places = list(example.indices)
         if self.where == "gs":
-            scores = await Zeroed(example.text, places, partial=True)
+            scores = await Zeroed([(example.text, place) for place in places], partial=True)
             values = [example.gain(score) for score in scores]
         else:
             sign = 1.0 if self.where == "asmax" else -1.0
@@ -87,18 +86,16 @@ class OneWord(WordAttack):
     async def _random_order(self, example: Example, index: int, vocabulary: WordVocabulary, rng: Random) -> Outcome:
         order = list(vocabulary.words)
         rng.shuffle(order)
-        start = 0
-        for group in count():
-            words = order[start : start + min(_MOST, _FIRST << group)]
-            if not words:
-                return Outcome.failed(f'no word of the vocabulary in place of "{example.text.words[index]}" fools it')
-            start += len(words)
+        size, start = _FIRST, 0
+        while start < len(order):
+            words = order[start : start + size]
             texts = await self.allowed(replacements(example.text, index, words), example.text, index)
             scores = await Score(texts, partial=True) if texts else []
             for text, score in zip(texts, scores, strict=False):
                 if example.fooled(score):
                     return Outcome.found(text)
-        raise AssertionError("unreachable")
+            start, size = start + size, min(_MOST, 2 * size)
+        return Outcome.failed(f'no word of the vocabulary in place of "{example.text.words[index]}" fools it')
 
 
 def replacements(text: Text, index: int, words: list[str]) -> list[Text]:

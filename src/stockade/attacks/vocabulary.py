@@ -15,7 +15,7 @@ from stockade.lexicon import Neighbours, load_neighbours
 async def known_words() -> WordVocabulary:
     """The victim's words; those of the neighbour table, without vectors, for a black box or a model of characters."""
     shown = await Vocabulary(required=False)
-    return shown if shown is not None and shown.words else _of_table(load_neighbours())
+    return shown if shown.words else _of_table(load_neighbours())
 
 
 @lru_cache(maxsize=2)

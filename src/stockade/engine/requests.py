@@ -6,7 +6,7 @@ a kind together, and sends each search its own answer back.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -29,41 +29,28 @@ class Request(Generic[Answer]):
         return cast(Answer, (yield self))
 
 
+@dataclass(frozen=True, slots=True)
 class Query(Request[Answer]):
-    """Base of the requests that count as queries of the victim, one for each thing asked about."""
+    """Base of the requests that cost logical queries: one for each thing asked about.
 
-    __slots__ = ()
-    partial: bool
-    counted: bool
+    When the budget does not reach for all of them, a request with `partial` set is answered for the first only (the
+    search sees a shorter list); any other ends the search. `counted` is off for what the harness itself asks.
+    """
 
-    @property
-    def asked(self) -> Sequence[Hashable]:
-        """What is asked about; equal entries are the same row to the model."""
-        raise NotImplementedError
+    asked: Sequence[Any]
+    partial: bool = False
+    counted: bool = True
 
     def first(self, count: int) -> Self:
         """The same request for the first `count` of them."""
-        raise NotImplementedError
+        return replace(self, asked=self.asked[:count])
 
 
 @dataclass(frozen=True, slots=True)
 class Score(Query[list[Scores]]):
-    """Class probabilities of each text, in order. Costs one logical query per text.
+    """Class probabilities of each text, in order."""
 
-    When the budget does not reach for all texts, a request with `partial` set is answered for its first texts only
-    (the search sees a shorter list); any other ends the search. `counted` is off for what the harness itself asks.
-    """
-
-    texts: Sequence[Text]
-    partial: bool = False
-    counted: bool = True
-
-    @property
-    def asked(self) -> Sequence[Hashable]:
-        return self.texts
-
-    def first(self, count: int) -> Self:
-        return replace(self, texts=self.texts[:count])
+    asked: Sequence[Text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +82,10 @@ class Gradient(Request[list[NDArray[np.float32]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Vocabulary(Request[WordVocabulary | None]):
+class Vocabulary(Request[WordVocabulary]):
     """The words the victim knows and their input vectors (white box).
 
-    Of a black box there is none: that ends the run, or where the vocabulary is not `required` the answer is None.
+    A black box shows none: that ends the run, or the answer has no words where the vocabulary is not `required`.
     """
 
     required: bool = True
@@ -106,35 +93,18 @@ class Vocabulary(Request[WordVocabulary | None]):
 
 @dataclass(frozen=True, slots=True)
 class Zeroed(Query[list[Scores]]):
-    """Class probabilities of a text with the input vectors of one word zeroed, for each of the indices (white box)."""
+    """Class probabilities of texts with the input vectors of one word zeroed: (text, index of the word) each (white
+    box).
+    """
 
-    text: Text
-    indices: Sequence[int]
-    partial: bool = False
-    counted: bool = True
-
-    @property
-    def asked(self) -> Sequence[Hashable]:
-        return [(self.text, index) for index in self.indices]
-
-    def first(self, count: int) -> Self:
-        return replace(self, indices=self.indices[:count])
+    asked: Sequence[tuple[Text, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Represent(Query[list[tuple[Scores, NDArray[np.float32]]]]):
     """Class probabilities and the victim's own sentence vector of each text (white box)."""
 
-    texts: Sequence[Text]
-    partial: bool = False
-    counted: bool = True
-
-    @property
-    def asked(self) -> Sequence[Hashable]:
-        return self.texts
-
-    def first(self, count: int) -> Self:
-        return replace(self, texts=self.texts[:count])
+    asked: Sequence[Text]
 
 
 @dataclass(frozen=True, slots=True)

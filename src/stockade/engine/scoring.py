@@ -9,17 +9,15 @@ from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
-
-from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
+from stockade.core.errors import ScoringFailed, SearchStopped
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, EncodingClassifier, ParallelClassifier, Probabilities
 from stockade.core.text import TextInput
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
 from stockade.engine.requests import Confirm, Score
+from stockade.engine.verdicts import Verdict, collected, reason_of, to_verdicts
 
-Verdict = Scores | ScoringFailed
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -48,18 +46,18 @@ class ScoringService:
 
     def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
         """Each request's scores in order, or the first failure among its texts."""
-        inputs = [[text.input for text in request.texts] for request in requests]
+        inputs = [[text.input for text in request.asked] for request in requests]
         flat = [item for group in inputs for item in group]
         if self.classifier.deterministic:
             table = self._score_unique(dict.fromkeys(flat))
-            return [_collect([table[item] for item in group]) for group in inputs]
+            return [collected([table[item] for item in group]) for group in inputs]
         verdicts = iter(self._compute(flat))
-        return [_collect([next(verdicts) for _ in group]) for group in inputs]
+        return [collected([next(verdicts) for _ in group]) for group in inputs]
 
     def answer_confirmations(self, requests: Sequence[Confirm]) -> list[list[Scores] | SearchStopped]:
         """Each text by itself, as a user would send it: no batch, no cache."""
         return [
-            _collect([self._compute([request.text.input])[0] for _ in range(request.draws)]) for request in requests
+            collected([self._compute([request.text.input])[0] for _ in range(request.draws)]) for request in requests
         ]
 
     def _score_unique(self, inputs: dict[TextInput, None]) -> dict[TextInput, Verdict]:
@@ -132,12 +130,12 @@ class ScoringService:
 
     def _predict(self, batch: list[Any], predict: Callable[[Sequence[Any]], Probabilities]) -> list[Verdict]:
         try:
-            return _verdicts(predict(batch), len(batch), len(self.classifier.labels))
+            return to_verdicts(predict(batch), len(batch), len(self.classifier.labels))
         except Exception as error:
             if _is_out_of_memory(error):
                 self._budget.halve()
             if len(batch) == 1:
-                return [ScoringFailed(_reason(error))]
+                return [ScoringFailed(reason_of(error))]
         half = len(batch) // 2
         return self._predict(batch[:half], predict) + self._predict(batch[half:], predict)
 
@@ -148,39 +146,13 @@ def _contained(encode: Callable[[Sequence[TextInput]], Sequence[Any]], inputs: S
         return list(encode(inputs))
     except Exception as error:
         if len(inputs) == 1:
-            return [ScoringFailed(_reason(error))]
+            return [ScoringFailed(reason_of(error))]
     half = len(inputs) // 2
     return _contained(encode, inputs[:half]) + _contained(encode, inputs[half:])
 
 
-def _verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]:
-    values = np.asarray(answer, dtype=np.float64)
-    if values.shape != (rows, classes):
-        raise ModelError(f"the model answered with shape {values.shape} for {rows} texts and {classes} classes")
-    finite: list[bool] = np.logical_and.reduce(np.isfinite(values), axis=1).tolist()
-    return [
-        Scores(tuple(row)) if good else ScoringFailed("the model answered with NaN or infinite probabilities")
-        for row, good in zip(values.tolist(), finite, strict=True)
-    ]
-
-
-def _collect(verdicts: list[Verdict]) -> list[Scores] | SearchStopped:
-    scores = []
-    for verdict in verdicts:
-        if isinstance(verdict, ScoringFailed):
-            return verdict
-        scores.append(verdict)
-    return scores
-
-
 def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ModelError):
-        return str(error)
-    return f"the model raised {type(error).__name__}: {error}".rstrip(": ")[:500]
 
 
 def _characters(item: TextInput) -> int:

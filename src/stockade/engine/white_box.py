@@ -1,6 +1,9 @@
 """The service that answers what white-box attacks ask: gradients, the vocabulary, scores with a word zeroed, sentence
-vectors and attention. All texts of a round go to the model together; a model that does not show what is asked for
-ends the run with one sentence about what is missing.
+vectors and attention.
+
+All texts of a round go to the model together. Where that raises, the requests are halved until the one that causes it
+stands alone; its search ends with the reason. A model that does not show what is asked for ends the run with one
+sentence about what is missing.
 """
 
 from __future__ import annotations
@@ -8,11 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.core.errors import ModelError
+from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
 from stockade.core.example import Scores
 from stockade.core.protocols import (
     AttentiveClassifier,
@@ -23,11 +27,15 @@ from stockade.core.protocols import (
     ZeroingClassifier,
 )
 from stockade.core.text import TextInput
-from stockade.engine.requests import Attention, Gradient, Represent, Vocabulary, Zeroed
+from stockade.engine.requests import Attention, Gradient, Represent, Request, Vocabulary, Zeroed
+from stockade.engine.verdicts import Verdict, collected, reason_of, to_verdicts
 
 Charge = Callable[[int, float], None]
-Represented = tuple[Scores, NDArray[np.float32]]
-_INSTEAD = "give a Hugging Face model or a built-in one, or choose an attack that needs scores only."
+Answer = TypeVar("Answer")
+Asked = TypeVar("Asked", bound=Request[Any])
+Vector = NDArray[np.float32]
+Represented = list[tuple[Scores, Vector]]
+_NO_WORDS = WordVocabulary((), np.zeros((0, 0), dtype=np.float32))
 
 
 class WhiteBoxService:
@@ -37,9 +45,27 @@ class WhiteBoxService:
         """`charge` is told how many rows the model computed in how many seconds."""
         self._classifier, self._charge = classifier, charge
 
-    def answer_gradients(self, requests: Sequence[Gradient]) -> list[list[NDArray[np.float32]]]:
+    def answer_gradients(self, requests: Sequence[Gradient]) -> list[list[Vector] | SearchStopped]:
+        return _contained(requests, self._gradients)
+
+    def answer_vocabulary(self, requests: Sequence[Vocabulary]) -> list[WordVocabulary]:
+        if not isinstance(self._classifier, WhiteBoxClassifier) and not any(one.required for one in requests):
+            return [_NO_WORDS] * len(requests)
+        return [self._white_box().word_vocabulary()] * len(requests)
+
+    def answer_zeroed(self, requests: Sequence[Zeroed]) -> list[list[Scores] | SearchStopped]:
+        return _contained(requests, self._zeroed)
+
+    def answer_represented(self, requests: Sequence[Represent]) -> list[Represented | SearchStopped]:
+        """Each text's scores and sentence vector; equal texts are computed once."""
+        return _contained(requests, self._represented)
+
+    def answer_attention(self, requests: Sequence[Attention]) -> list[Vector | SearchStopped]:
+        return _contained(requests, self._attention)
+
+    def _gradients(self, requests: Sequence[Gradient]) -> list[list[Vector] | SearchStopped]:
         model = self._white_box()
-        answers: list[list[NDArray[np.float32]]] = [[] for _ in requests]
+        answers: list[list[Vector] | SearchStopped] = [[] for _ in requests]
         for label in dict.fromkeys(request.label for request in requests):
             same = [number for number, request in enumerate(requests) if request.label == label]
             texts = [text for number in same for text in requests[number].texts]
@@ -49,43 +75,47 @@ class WhiteBoxService:
                 answers[number] = [next(rows) for _ in requests[number].texts]
         return answers
 
-    def answer_vocabulary(self, requests: Sequence[Vocabulary]) -> list[WordVocabulary | None]:
-        shown = isinstance(self._classifier, WhiteBoxClassifier)
-        if not shown and not any(request.required for request in requests):
-            return [None] * len(requests)
-        return [self._white_box().word_vocabulary()] * len(requests)
-
-    def answer_zeroed(self, requests: Sequence[Zeroed]) -> list[list[Scores]]:
+    def _zeroed(self, requests: Sequence[Zeroed]) -> list[list[Scores] | SearchStopped]:
         if not isinstance(self._classifier, ZeroingClassifier):
             raise _missing("its input vectors", "them")
-        places = [(request.text, index) for request in requests for index in request.indices]
+        places = [place for request in requests for place in request.asked]
         with self._charged(len(places)):
-            rows = iter(_scores(self._classifier.predict_zeroed(places)) if places else ())
-        return [[next(rows) for _ in request.indices] for request in requests]
+            verdicts = iter(self._verdicts(self._classifier.predict_zeroed(places)) if places else ())
+        return [collected([next(verdicts) for _ in request.asked]) for request in requests]
 
-    def answer_represented(self, requests: Sequence[Represent]) -> list[list[Represented]]:
-        """Each text's scores and sentence vector; equal texts are computed once."""
+    def _represented(self, requests: Sequence[Represent]) -> list[Represented | SearchStopped]:
         if not isinstance(self._classifier, RepresentingClassifier):
             raise _missing("its sentence vectors", "them")
-        inputs = list(dict.fromkeys(text.input for request in requests for text in request.texts))
-        table: dict[TextInput, Represented] = {}
+        inputs = list(dict.fromkeys(text.input for request in requests for text in request.asked))
+        table: dict[TextInput, tuple[Verdict, Vector]] = {}
         if inputs:
             with self._charged(len(inputs)):
                 probabilities, vectors = self._classifier.represent(inputs)
-            table = dict(zip(inputs, zip(_scores(probabilities), vectors, strict=True), strict=True))
-        return [[table[text.input] for text in request.texts] for request in requests]
+            table = dict(zip(inputs, zip(self._verdicts(probabilities), vectors, strict=True), strict=True))
+        answers: list[Represented | SearchStopped] = []
+        for request in requests:
+            found = [table[text.input] for text in request.asked]
+            scores = collected([verdict for verdict, _ in found])
+            if isinstance(scores, SearchStopped):
+                answers.append(scores)
+            else:
+                answers.append([(score, vector) for score, (_, vector) in zip(scores, found, strict=True)])
+        return answers
 
-    def answer_attention(self, requests: Sequence[Attention]) -> list[NDArray[np.float32]]:
+    def _attention(self, requests: Sequence[Attention]) -> list[Vector | SearchStopped]:
         if not isinstance(self._classifier, AttentiveClassifier):
             raise _missing("its attention", "it")
-        answers: list[NDArray[np.float32] | None] = [None] * len(requests)
+        answers: dict[int, Vector | SearchStopped] = {}
         for kind in dict.fromkeys((request.layer, request.query) for request in requests):
             same = [n for n, request in enumerate(requests) if (request.layer, request.query) == kind]
             with self._charged(len(same)):
-                found = self._classifier.word_attention([requests[n].text for n in same], *kind)
-            for number, scores in zip(same, found, strict=True):
-                answers[number] = scores
-        return [answer for answer in answers if answer is not None]
+                answers.update(
+                    zip(same, self._classifier.word_attention([requests[n].text for n in same], *kind), strict=True)
+                )
+        return [answers[number] for number in range(len(requests))]
+
+    def _verdicts(self, probabilities: NDArray[np.float64]) -> list[Verdict]:
+        return to_verdicts(probabilities, len(probabilities), len(self._classifier.labels))
 
     @contextmanager
     def _charged(self, rows: int) -> Iterator[None]:
@@ -99,9 +129,23 @@ class WhiteBoxService:
         return self._classifier
 
 
+def _contained(
+    requests: Sequence[Asked], answer: Callable[[Sequence[Asked]], list[Answer | SearchStopped]]
+) -> list[Answer | SearchStopped]:
+    """All requests together, or, where that raises, in halves: only the search that causes it pays for it."""
+    try:
+        return answer(requests)
+    except ModelError:
+        raise
+    except Exception as error:
+        if len(requests) == 1:
+            return [ScoringFailed(reason_of(error))]
+    half = len(requests) // 2
+    return _contained(requests[:half], answer) + _contained(requests[half:], answer)
+
+
 def _missing(what: str, pronoun: str, needs: str = "This attack needs the model to show") -> ModelError:
-    return ModelError(f"{needs} {what}, and this model does not show {pronoun}: {_INSTEAD}")
-
-
-def _scores(probabilities: NDArray[np.float64]) -> list[Scores]:
-    return [Scores(tuple(row)) for row in probabilities.tolist()]
+    return ModelError(
+        f"{needs} {what}, and this model does not show {pronoun}: give a Hugging Face model or a built-in one, or "
+        "choose an attack that needs scores only."
+    )

@@ -184,6 +184,12 @@ class TextEncoder:
         return {name: torch.from_numpy(values).to(device) for name, values in arrays.items()}
 
 
+def logits_of(output: Any) -> Tensor:
+    """The logits of what a model answered."""
+    logits: Tensor = output.logits if hasattr(output, "logits") else output[0]
+    return logits
+
+
 def length_batches(lengths: Sequence[int], tokens: int, rows: int) -> list[list[int]]:
     """The indices in order of length, cut into batches of at most `rows` texts and `tokens` padded tokens
     (but one text at least).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,41 +12,35 @@ from torch import Tensor, nn
 
 from stockade.core.protocols import WordVocabulary
 from stockade.core.text import Text, is_single_word
-from stockade.models.word_tokens import tokenise_by_word
+from stockade.models.encoding import logits_of
+from stockade.models.word_tokens import WordReader, WordTokens
 
-_ROWS = 32
+_TOKENS, _ROWS = 2048, 32
 
 
-def word_gradients(
-    model: Any, tokenizer: Any, maximum: int | None, texts: Sequence[Text], label: int
-) -> list[NDArray[np.float32]]:
+def word_gradients(reader: WordReader, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
     """A row per word of each text: d loss(label) / d input vector, summed over the word's pieces."""
-    found: list[NDArray[np.float32]] = []
-    for at in range(0, len(texts), _ROWS):
-        found += _batch_gradients(model, tokenizer, maximum, texts[at : at + _ROWS], label)
-    return found
+    found: dict[int, NDArray[np.float32]] = {}
+    for tokens in reader.batches(texts, _TOKENS, _ROWS):
+        rows = _gradients(reader.model, tokens, label)
+        for number, row, words in zip(tokens.numbers, rows, tokens.positions, strict=True):
+            found[number] = np.stack([row[places].sum(0) for places in words]) if words else row[:0]
+    return [found[number] for number in range(len(texts))]
 
 
-def _batch_gradients(
-    model: Any, tokenizer: Any, maximum: int | None, texts: Sequence[Text], label: int
-) -> list[NDArray[np.float32]]:
-    takes = tuple(inspect.signature(model.forward).parameters)
-    tokens = tokenise_by_word(tokenizer, maximum, texts, model.device, takes)
+def _gradients(model: Any, tokens: WordTokens, label: int) -> NDArray[np.float32]:
     with torch.enable_grad():
         seen: list[Tensor] = []
         handle = model.get_input_embeddings().register_forward_hook(lambda _m, _g, answer: _leaf(answer, seen))
         try:
-            logits: Tensor = model(**tokens.inputs).logits
+            logits = logits_of(model(**tokens.inputs))
         finally:
             handle.remove()
-        targets = torch.full((len(texts),), label, device=logits.device)
+        targets = torch.full((len(logits),), label, device=logits.device)
         loss = nn.functional.cross_entropy(logits, targets, reduction="sum")
         (gradient,) = torch.autograd.grad(loss, seen[0])
-    rows = gradient.float().cpu().numpy()
-    return [
-        np.stack([rows[row][places].sum(0) for places in words]) if words else rows[row][:0]
-        for row, words in enumerate(tokens.positions)
-    ]
+    rows: NDArray[np.float32] = gradient.float().cpu().numpy()
+    return rows
 
 
 def _leaf(vectors: Tensor, seen: list[Tensor]) -> Tensor:

@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import AttentionQuery, Probabilities, WordVocabulary
 from stockade.core.text import Text, TextInput
-from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches
+from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches, logits_of
 
 if TYPE_CHECKING:
     from stockade.models.white_box import WhiteBox
+    from stockade.models.word_tokens import WordReader
 
 _BATCH_TOKENS = 4096
 _BATCH_ROWS = 256
@@ -106,8 +107,7 @@ class HuggingFaceClassifier:
             return np.concatenate([self.predict_encoded([one]) for one in batch])
         with torch.inference_mode(), _threads(self._threads):
             output = self.model(**self._encoder.tensors(batch, self.model.device))
-            logits = output.logits if hasattr(output, "logits") else output[0]
-            answer = self._probabilities(logits.to("cpu", torch.float32).to(torch.float64), len(batch))
+            answer = self._probabilities(logits_of(output).to("cpu", torch.float32).to(torch.float64), len(batch))
         return answer
 
     def _probabilities(self, logits: torch.Tensor, rows: int) -> Probabilities:
@@ -138,7 +138,7 @@ class HuggingFaceClassifier:
         """What the loss of a class does when a word's input vector moves; a row per word."""
         from stockade.models.gradients import word_gradients
 
-        return word_gradients(self.model, self.tokenizer, self._encoder.maximum, texts, label)
+        return word_gradients(self.word_reader, texts, label)
 
     def word_vocabulary(self) -> WordVocabulary:
         """The whole words of the vocabulary with their input vectors; read once."""
@@ -172,7 +172,14 @@ class HuggingFaceClassifier:
     def _white_box(self) -> WhiteBox:
         from stockade.models.white_box import WhiteBox
 
-        return WhiteBox(self.model, self.tokenizer, self._encoder.maximum)
+        return WhiteBox(self.word_reader)
+
+    @cached_property
+    def word_reader(self) -> WordReader:
+        """Reads texts word by word, cut as they are for an answer."""
+        from stockade.models.word_tokens import WordReader
+
+        return WordReader(self.model, self.tokenizer, self._encoder.maximum)
 
     def fingerprint(self) -> str:
         """A hash of the config, every tensor and the tokenizer; computed once, so change a model before wrapping it."""

@@ -4,7 +4,6 @@ of its self-attention.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,9 +16,7 @@ from torch import Tensor, nn
 
 from stockade.core.errors import ModelError
 from stockade.core.text import Text
-from stockade.models.encoding import length_batches, maximum_length
 from stockade.models.huggingface import HuggingFaceClassifier
-from stockade.models.word_tokens import WordTokens, tokenise_by_word
 
 Vectors = NDArray[np.float32]
 Kind = Literal["self-attentive", "recurrent", "other"]
@@ -65,7 +62,7 @@ def attention_inputs(classifier: HuggingFaceClassifier, texts: Sequence[Text], m
     layers = _projections(classifier)
     seen: list[list[Vectors]] = [[] for _ in layers]
     count = 0
-    for _, tokens in _batches(classifier, texts):
+    for tokens in classifier.word_reader.batches(texts, _TOKENS, _ROWS):
         mask = tokens.inputs["attention_mask"].bool()
         with torch.inference_mode(), _inputs_of([query for query, _ in layers]) as given:
             classifier.model(**tokens.inputs)
@@ -83,13 +80,13 @@ def hidden_by_word(classifier: HuggingFaceClassifier, texts: Sequence[Text]) -> 
     A word of several tokens has their mean; one that the model does not read has NaN.
     """
     answers: dict[int, list[Vectors]] = {}
-    for batch, tokens in _batches(classifier, texts):
+    for tokens in classifier.word_reader.batches(texts, _TOKENS, _ROWS):
         with torch.inference_mode():
             layers = getattr(classifier.model(**tokens.inputs, output_hidden_states=True), "hidden_states", None)
         length = tokens.inputs["input_ids"].shape[1]
         if not layers or any(layer.shape[1] != length for layer in layers):
             raise ModelError(f"{type(classifier.model).__name__} shows no hidden vectors for each of its tokens.")
-        for row, index in enumerate(batch):
+        for row, index in enumerate(tokens.numbers):
             answers[index] = [_by_word(layer[row].float().cpu(), tokens.positions[row]) for layer in layers]
     return [answers[index] for index in range(len(texts))]
 
@@ -99,15 +96,6 @@ def _by_word(vectors: Tensor, words: list[list[int]]) -> Vectors:
     rows = [vectors[places].mean(0) if places else nothing for places in words]
     found: Vectors = torch.stack(rows).numpy() if rows else np.zeros((0, vectors.shape[1]), dtype=np.float32)
     return found
-
-
-def _batches(classifier: HuggingFaceClassifier, texts: Sequence[Text]) -> Iterator[tuple[list[int], WordTokens]]:
-    takes = tuple(inspect.signature(classifier.model.forward).parameters)
-    maximum = maximum_length(classifier.tokenizer, classifier.model)
-    lengths = [len(str(text)) // 4 + len(text.premise or "") // 4 + 2 for text in texts]
-    for batch in length_batches(lengths, _TOKENS, _ROWS):
-        chosen = [texts[index] for index in batch]
-        yield batch, tokenise_by_word(classifier.tokenizer, maximum, chosen, classifier.model.device, takes)
 
 
 def _projections(classifier: HuggingFaceClassifier) -> list[tuple[nn.Linear, nn.Linear]]:

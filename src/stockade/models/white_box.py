@@ -7,7 +7,6 @@ answer is altered at the tokens of a word, and the sentence vector is what the l
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -20,45 +19,40 @@ from torch import Tensor, nn
 from stockade.core.errors import ModelError
 from stockade.core.protocols import AttentionQuery
 from stockade.core.text import Text
-from stockade.models.encoding import length_batches
-from stockade.models.word_tokens import WordTokens, tokenise_by_word
+from stockade.models.encoding import logits_of
+from stockade.models.word_tokens import WordReader, WordTokens
 
 _TOKENS, _ROWS = 2048, 128
 
 
 class WhiteBox:
-    """Looks into a model by way of its tokenizer; made once for a classifier."""
+    """Looks into a model by way of its words; made once for a classifier."""
 
-    def __init__(self, model: Any, tokenizer: Any, maximum: int | None) -> None:
-        self._model, self._tokenizer, self._maximum = model, tokenizer, maximum
-        self._takes = tuple(inspect.signature(model.forward).parameters)
+    def __init__(self, reader: WordReader) -> None:
+        self._reader, self._model = reader, reader.model
 
     def logits_zeroed(self, places: Sequence[tuple[Text, int]]) -> NDArray[np.float64]:
         """The logits of each text as if the input vectors of one word were zero; the word's places stay."""
-        answers: list[NDArray[np.float64] | None] = [None] * len(places)
-        for batch in _batches([text for text, _ in places]):
-            tokens = self._tokens([places[index][0] for index in batch])
-            keep = torch.ones(_shape(tokens), device=self._model.device)
-            for row, index in enumerate(batch):
-                keep[row, tokens.positions[row][places[index][1]]] = 0.0
+        answers: dict[int, NDArray[np.float64]] = {}
+        for tokens in self._reader.batches([text for text, _ in places], _TOKENS, _ROWS):
+            keep = torch.ones(tokens.inputs["input_ids"].shape, device=self._model.device)
+            for row, number in enumerate(tokens.numbers):
+                keep[row, tokens.positions[row][places[number][1]]] = 0.0
             with torch.inference_mode(), _multiplied(self._model.get_input_embeddings(), keep):
-                logits = self._model(**tokens.inputs).logits.to("cpu", torch.float64).numpy()
-            for row, index in enumerate(batch):
-                answers[index] = logits[row]
-        return np.stack(answers)  # type: ignore[arg-type]
+                logits = logits_of(self._model(**tokens.inputs)).to("cpu", torch.float64).numpy()
+            answers.update(zip(tokens.numbers, logits, strict=True))
+        return np.stack([answers[number] for number in range(len(places))])
 
     def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
         """How much attention each word gets: the sum over its tokens, the mean over heads and over queries."""
         answers: dict[int, NDArray[np.float32]] = {}
-        for batch in _batches(texts):
-            tokens = self._tokens([texts[index] for index in batch])
-            for index, scores in zip(batch, self._attention(tokens, layer, query), strict=True):
-                answers[index] = scores
-        return [answers[index] for index in range(len(texts))]
+        for tokens in self._reader.batches(texts, _TOKENS, _ROWS):
+            answers.update(zip(tokens.numbers, self._attention(tokens, layer, query), strict=True))
+        return [answers[number] for number in range(len(texts))]
 
     def _attention(self, tokens: WordTokens, layer: int, query: AttentionQuery) -> Iterator[NDArray[np.float32]]:
         with torch.inference_mode(), _eager(self._model):
-            layers = self._model(**tokens.inputs, output_attentions=True).attentions
+            layers = getattr(self._model(**tokens.inputs, output_attentions=True), "attentions", None)
         if not layers or layers[0] is None:
             raise ModelError(
                 f"{type(self._model).__name__} has no attention to look at: give a model of the BERT family or a "
@@ -72,22 +66,11 @@ class WhiteBox:
             received = weights[row] if weights.dim() == 2 else _received(weights[row], mask[row], query)
             yield np.array([float(received[places].sum()) for places in words], dtype=np.float32)
 
-    def _tokens(self, texts: Sequence[Text]) -> WordTokens:
-        return tokenise_by_word(self._tokenizer, self._maximum, texts, self._model.device, self._takes)
-
 
 def _received(weights: Tensor, mask: Tensor, query: AttentionQuery) -> Tensor:
     """The attention that each token gets, a distribution over tokens: heads × queries × keys, averaged."""
     mean = weights.mean(0)
     return mean[0] if query == "first" else mean[mask].mean(0)
-
-
-def _shape(tokens: WordTokens) -> torch.Size:
-    return tokens.inputs["input_ids"].shape
-
-
-def _batches(texts: Sequence[Text]) -> list[list[int]]:
-    return length_batches([len(str(text)) // 4 + len(text.premise or "") // 4 + 2 for text in texts], _TOKENS, _ROWS)
 
 
 def final_layer(model: Any) -> nn.Linear:

@@ -1,48 +1,67 @@
-"""Which tokens of a model's input make up which word of a text."""
+"""Which tokens of a model's input make up which word of a text, for all that looks into a model word by word."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from stockade.core.errors import ModelError
 from stockade.core.text import Text
+from stockade.models.encoding import length_batches
+
+_CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class WordTokens:
-    """A padded batch and, for each text and word, the positions of the word's tokens (none beyond the window)."""
+    """A padded batch of some texts and, for each of them and each word, the positions of the word's tokens (none beyond
+    the model's window).
+    """
 
+    numbers: list[int]
+    """Which of the texts these are."""
     inputs: dict[str, Tensor]
     positions: list[list[list[int]]]
 
 
-def tokenise_by_word(
-    tokenizer: Any, maximum: int | None, texts: Sequence[Text], device: torch.device | str, takes: Sequence[str]
-) -> WordTokens:
-    """Tokenise texts (all single or all pairs) for a model whose forward takes the arguments `takes`."""
-    if not tokenizer.is_fast:
-        raise ModelError(
-            "Looking into a model word by word needs a fast tokenizer, which knows where in the text each token stands."
-        )
-    paired = texts[0].premise is not None
-    sides = [[text.premise for text in texts]] if paired else []
-    cut = {"truncation": True, "max_length": maximum} if maximum is not None else {}
-    encoded = tokenizer(
-        *sides, [str(text) for text in texts], padding=True, return_offsets_mapping=True, return_tensors="pt", **cut
-    )
-    offsets = encoded.pop("offset_mapping").tolist()
-    own = 1 if paired else 0
-    positions = [
-        _tokens_of_words(text, offsets[row], [owner == own for owner in encoded.sequence_ids(row)])
-        for row, text in enumerate(texts)
-    ]
-    wanted = {name: tensor.to(device) for name, tensor in encoded.items() if name in takes}
-    return WordTokens(wanted, positions)
+@dataclass(frozen=True, slots=True)
+class WordReader:
+    """A model and its tokenizer, which cuts texts at `maximum` tokens."""
+
+    model: Any
+    tokenizer: Any
+    maximum: int | None
+
+    def batches(self, texts: Sequence[Text], tokens: int, rows: int) -> Iterator[WordTokens]:
+        """The texts (all single or all pairs) in batches of like lengths; one by one if nothing can be padded with."""
+        if not self.tokenizer.is_fast:
+            raise ModelError(
+                "Looking into a model word by word needs a fast tokenizer, which knows where in the text each token "
+                "stands."
+            )
+        lengths = [(len(str(text)) + len(text.premise or "")) // _CHARACTERS_PER_TOKEN + 2 for text in texts]
+        for batch in length_batches(lengths, tokens, 1 if self.tokenizer.pad_token_id is None else rows):
+            yield self._read(batch, [texts[number] for number in batch])
+
+    def _read(self, numbers: list[int], texts: Sequence[Text]) -> WordTokens:
+        paired = texts[0].premise is not None
+        sides = [[text.premise for text in texts]] if paired else []
+        cut = {"truncation": True, "max_length": self.maximum} if self.maximum is not None else {}
+        settings = {"padding": len(texts) > 1, "return_offsets_mapping": True, "return_tensors": "pt", **cut}
+        encoded = self.tokenizer(*sides, [str(text) for text in texts], **settings)
+        offsets = encoded.pop("offset_mapping").tolist()
+        own = 1 if paired else 0
+        positions = [
+            _tokens_of_words(text, offsets[row], [owner == own for owner in encoded.sequence_ids(row)])
+            for row, text in enumerate(texts)
+        ]
+        takes = inspect.signature(self.model.forward).parameters
+        inputs = {name: tensor.to(self.model.device) for name, tensor in encoded.items() if name in takes}
+        return WordTokens(numbers, inputs, positions)
 
 
 def _tokens_of_words(text: Text, offsets: Sequence[Sequence[int]], own: Sequence[bool]) -> list[list[int]]:

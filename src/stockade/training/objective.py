@@ -25,6 +25,7 @@ from torch.nn import functional
 
 from stockade.core.errors import OptionError
 from stockade.core.text import TextInput
+from stockade.models.encoding import logits_of as plain_logits
 from stockade.training.options import ClassWeights
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def joined(text: TextInput) -> str:
 
 def logits_of(output: Any) -> Tensor:
     """The logits of what a model answered, in float32 or better."""
-    logits: Tensor = output.logits if hasattr(output, "logits") else output[0]
+    logits = plain_logits(output)
     return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
 
 
