@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from stockade.attacks.constraints import Constraint
 from stockade.attacks.registry import make_attack
 from stockade.core.errors import OptionError, RunError, unknown_name
+from stockade.core.files import make_folder, refuse_existing, write_json
 from stockade.core.protocols import Classifier
 from stockade.datasets import prepare_examples
 from stockade.jobs import AttackJob, DataOptions, ModelOptions, NeighbourFile
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import AttackSettings, Observer, check_answers, run_attacks
-from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest, write_json
+from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest
 from stockade.runs.run import Run
 from stockade.runs.similarity import measure_similarities
 from stockade.runs.store import FILE_NAME as STORE_NAME
@@ -169,7 +170,7 @@ def train(
 
 def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: bool, observer: Observer | None) -> Run:
     if not resume:
-        _refuse_existing(folder)
+        refuse_existing(folder, FILE_NAME)
     job.language.check()
     classifier = job.model_options.load(job.model)
     source = job.data_options.load(job.data)
@@ -198,23 +199,12 @@ def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: boo
     return Run(folder)
 
 
-def _refuse_existing(folder: Path) -> None:
-    """Existing runs, and other people's files, are never overwritten."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        is_run = (folder / FILE_NAME).exists()
-        hint = "Continue it with --resume, or choose another --out." if is_run else "Choose another --out."
-        raise RunError(f"{folder} exists already and is not empty. {hint}")
-
-
 def _begin(folder: Path, manifest: Mapping[str, Any], resume: bool) -> None:
     if resume and folder.exists() and any(folder.iterdir()):
         check_resumable(folder, read_manifest(folder), manifest)
         return
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / FILE_NAME, manifest)
-    except OSError as error:
-        raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
+    make_folder(folder)
+    write_json(folder / FILE_NAME, manifest)
 
 
 def _class_index(classifier: Classifier, target: str | None) -> int | None:

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.core.records import Status
-from stockade.runs.metrics import assert_identity, summarise_attack, warnings_for, wilson
+from stockade.core.statistics import wilson
+from stockade.runs.metrics import assert_identity, summarise_attack, warnings_for
 from stockade.runs.store import Effort
 from tests.runs.records import record
 

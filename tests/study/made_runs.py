@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from stockade.core.files import write_json
 from stockade.core.records import Record
 from stockade.core.text import Edit
-from stockade.runs.manifest import make_manifest, write_json
+from stockade.runs.manifest import make_manifest
 from stockade.runs.run import Run
 from stockade.runs.store import Effort, Store
 from stockade.studies.bae import ATTACKS

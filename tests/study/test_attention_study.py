@@ -108,7 +108,7 @@ def test_what_cannot_be_resumed(study_folder: Path, tmp_path: Path) -> None:
     models = {"bert": toy_bert(), "lstm": toy_lstm()}
     with pytest.raises(RunError, match="is a study of the models bert, lstm, not of lstm, bert"):
         st.study("attention", dict(reversed(models.items())), toy_rows(), out=study_folder, resume=True, **SMALL)
-    with pytest.raises(RunError, match="other options: limit was None, now 3; samples was 400, now 10000"):
+    with pytest.raises(RunError, match="other options: limit was nothing, now 3; samples was 400, now 10000"):
         st.study("attention", models, toy_rows(), out=study_folder, resume=True, limit=3, draws=20)
     with pytest.raises(RunError, match=r"exists already and is not empty\. Continue it with --resume"):
         st.study("attention", models, toy_rows(), out=study_folder, **SMALL)

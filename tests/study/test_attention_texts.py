@@ -10,7 +10,7 @@ import pytest
 
 from stockade.core.errors import DataError, OptionError
 from stockade.datasets import load_data, prepare_examples
-from stockade.studies.attention.texts import ChosenTexts, choose_texts, seeded_order
+from stockade.studies.attention.texts import ChosenTexts, choose_texts
 from stockade.studies.attention.victims import name_models
 
 ROWS = [(f"text {number}", number % 2) for number in range(300)]
@@ -34,7 +34,7 @@ class Knows:
 
 def test_the_order_is_that_of_samples() -> None:
     source = load_data(ROWS)
-    order = seeded_order(source, 3)
+    order = list(choose_texts(source, {"all": Knows(1)}, seed=3).ids)
     assert sorted(order, key=int) == [str(number) for number in range(300)]
     for limit in (1, 10, 77):
         assert set(prepare_examples(source, ["no", "yes"], limit=limit, seed=3).ids or ()) == set(order[:limit])
@@ -44,9 +44,10 @@ def test_the_first_texts_in_order_that_all_get_right() -> None:
     source = load_data(ROWS)
     models = {"two": Knows(2), "three": Knows(3)}
     found = choose_texts(source, models, limit=5, seed=1)
-    wanted = [row_id for row_id in seeded_order(source, 1) if int(row_id) % 6 == 0]
+    order = choose_texts(source, {"all": Knows(1)}, seed=1).ids
+    wanted = [row_id for row_id in order if int(row_id) % 6 == 0]
     assert list(found.ids) == wanted[:5]
-    assert found.looked_at == seeded_order(source, 1).index(wanted[4]) + 1
+    assert found.looked_at == order.index(wanted[4]) + 1
     assert found.correct["two"] >= 5
     assert models["two"].asked < 300
     everything = choose_texts(source, models, seed=1)

@@ -33,5 +33,5 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value)
+    text = "nothing" if value is None else json.dumps(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "…"

@@ -12,13 +12,13 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from types import MappingProxyType
 
 from stockade.core.errors import DataError, OptionError
 from stockade.core.example import Example
 from stockade.core.text import Text
 from stockade.datasets.labels import align_labels
+from stockade.datasets.sampling import seeded_places
 from stockade.datasets.source import DataSource, Label, Row
 from stockade.datasets.table import TableSource
 from stockade.datasets.wording import listing, quote
@@ -167,15 +167,13 @@ class _Sample:
 
     def __init__(self, limit: int, seed: int) -> None:
         self._limit = limit
-        self._seeded = blake2b(f"sample {seed} ".encode(), digest_size=8)
+        self._place = seeded_places(seed)
         self._heap: list[tuple[int, int, str, Label]] = []
         self._highest = b""
         """The largest hash in a full heap: most rows of a long source are above it and cost one comparison."""
 
     def add(self, number: int, row: Row) -> None:
-        hasher = self._seeded.copy()
-        hasher.update(row.id.encode("utf-8", "surrogatepass"))
-        digest = hasher.digest()
+        digest = self._place(row.id)
         if self._highest and digest >= self._highest:
             return
         entry = (-int.from_bytes(digest, "big"), -number, row.id, row.label)  # heapq keeps the smallest on top

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -35,17 +34,6 @@ def make_manifest(
         "model": json.loads(json.dumps(model)),
         "data": json.loads(json.dumps(data)),
     }
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a file that is either the old one or the new one, never half of it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as stream:
-        json.dump(content, stream, indent=2)
-        stream.write("\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

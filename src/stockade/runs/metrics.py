@@ -7,27 +7,16 @@ which is asserted. Examples that ended in an error leave n.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stockade.core.records import Record
+from stockade.core.statistics import wilson
 from stockade.runs.store import Effort
 
 SCHEMA = 1
-_Z = 1.959963984540054
 _ENOUGH = 10
-
-
-def wilson(hits: int, trials: int) -> dict[str, float | None]:
-    """A share with its 95 % Wilson score interval, which stays inside [0, 1] and is not empty at 0 and 1."""
-    if trials == 0:
-        return {"value": None, "low": None, "high": None}
-    share, z2 = hits / trials, _Z * _Z
-    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = _Z / (1 + z2 / trials) * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials))
-    return {"value": share, "low": max(0.0, min(share, centre - half)), "high": min(1.0, max(share, centre + half))}
 
 
 def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale: str | None = None) -> dict[str, Any]:

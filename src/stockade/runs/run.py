@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import ResourceMissing, RunError
+from stockade.core.files import write_json
 from stockade.core.records import Record, Status
 from stockade.runs import metrics
 from stockade.runs.export import as_row
-from stockade.runs.manifest import read_manifest, write_json
+from stockade.runs.manifest import read_manifest
 from stockade.runs.store import Store
 
 if TYPE_CHECKING:

@@ -6,23 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stockade.core.errors import RunError
-from stockade.runs.manifest import write_json
+from stockade.core.files import write_json, write_text
 
 JSON_NAME, MARKDOWN_NAME, HTML_NAME = "study.json", "study.md", "study.html"
 
 
 def write_pages(folder: Path, numbers: Mapping[str, Any], markdown: str, page: str) -> Path:
     """Write `study.json`, `study.md` and `study.html`; the path of the page."""
-    target = folder / HTML_NAME
-    try:
-        write_json(folder / JSON_NAME, numbers)
-        _write(folder / MARKDOWN_NAME, markdown)
-        _write(target, page)
-    except OSError as error:
-        raise RunError(f"{folder} cannot be written ({error.strerror or error}).") from None
-    return target
-
-
-def _write(path: Path, content: str) -> None:
-    path.write_text(content, encoding="utf-8", errors="replace")
+    write_json(folder / JSON_NAME, numbers)
+    write_text(folder / MARKDOWN_NAME, markdown)
+    write_text(folder / HTML_NAME, page)
+    return folder / HTML_NAME

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from stockade.core.statistics import wilson
 from stockade.training.state import Epoch, Evaluation
 
 _PACKAGES = ("stockade", "torch", "transformers", "tokenizers", "numpy")
@@ -16,14 +17,6 @@ _PACKAGES = ("stockade", "torch", "transformers", "tokenizers", "numpy")
 def versions() -> dict[str, str | None]:
     """What the training ran on."""
     return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
-
-
-def interval(right: int, total: int) -> tuple[float, float]:
-    """The 95 % Wilson interval of a share."""
-    from scipy.stats import binomtest
-
-    found = binomtest(right, total).proportion_ci(confidence_level=0.95, method="wilson")
-    return float(found.low), float(found.high)
 
 
 def render_card(
@@ -89,8 +82,8 @@ def _cell(text: str) -> str:
 def _share(right: int, total: int) -> str:
     if not total:
         return "–"
-    low, high = interval(right, total)
-    return f"{right / total:.4f} ({low:.3f} to {high:.3f})"
+    share = wilson(right, total)
+    return f"{share['value']:.4f} ({share['low']:.3f} to {share['high']:.3f})"
 
 
 def _how_to_load(folder: str, classifies: bool) -> list[str]:

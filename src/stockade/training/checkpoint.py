@@ -17,11 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from stockade.core.errors import InputError, RunError
+from stockade.core.files import replace_file
 from stockade.core.seeds import derive_seed
 from stockade.training.devices import Device
-from stockade.training.files import replace_file, write_tensors
 from stockade.training.generators import capture, restore
 from stockade.training.state import State
+from stockade.training.tensor_files import write_tensors
 
 _STATE, _BEST = "state.safetensors", "best-{}.safetensors"
 

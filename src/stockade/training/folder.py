@@ -16,7 +16,7 @@ from typing import Any
 
 from stockade.core.differences import differences
 from stockade.core.errors import RunError
-from stockade.training.files import sync_folder, write_json
+from stockade.core.files import make_folder, refuse_existing, sync_folder, write_json
 
 RECORD, CHECKPOINT, _SAVING, _LOCK = "training.json", "checkpoint", ".saving", ".lock"
 SCHEMA = 1
@@ -36,25 +36,15 @@ def read_record(folder: Path) -> dict[str, Any]:
     return record
 
 
-def refuse_existing(folder: Path) -> None:
-    """Trained models, and other people's files, are never overwritten."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        hint = "Continue it with --resume, or choose" if (folder / RECORD).exists() else "Choose"
-        raise RunError(f"{folder} exists already and is not empty. {hint} another --out.")
-
-
 def begin(folder: Path, config: Mapping[str, Any], resume: bool) -> None:
     """Make the folder with its record, or see that the record of the one to resume says the same."""
     if not resume:
-        refuse_existing(folder)
+        refuse_existing(folder, RECORD)
     if resume and (folder / RECORD).exists():
         _check_same(folder, read_record(folder)["config"], config)
         return
-    refuse_existing(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
+    refuse_existing(folder, RECORD)
+    make_folder(folder)
     write_json(folder / RECORD, {"schema": SCHEMA, "complete": False, "config": config})
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from stockade.core.files import refuse_existing
 from stockade.core.seeds import derive_seed
 from stockade.datasets import DataSource, load_data
 from stockade.models.encoding import TextEncoder
@@ -56,7 +57,7 @@ def train(
     """
     out = Path(out)
     if not resume:
-        folders.refuse_existing(out)
+        refuse_existing(out, folders.RECORD)
     read = partial(load_data, empty_texts=True, needs_labels=not origin.is_language_model)
     source, other = read(data), None if validation is None else read(validation)
     with own_generators():

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stockade.core.files import write_json, write_text
 from stockade.core.protocols import Classifier
+from stockade.core.statistics import wilson
 from stockade.training import folder as folders
-from stockade.training.card import interval, render_card, versions
+from stockade.training.card import render_card, versions
 from stockade.training.data import TrainingData
-from stockade.training.files import write_json, write_text
 from stockade.training.loop import Observer, Progress
 from stockade.training.page import render_page
 from stockade.training.state import Epoch, State
@@ -43,7 +44,8 @@ class Trained:
     def interval(self) -> tuple[float, float] | None:
         """The accuracy's 95 % interval."""
         found = self.best.validation
-        return interval(sum(found.right), sum(found.totals)) if found.totals else None
+        share = wilson(sum(found.right), sum(found.totals))
+        return None if share["low"] is None or share["high"] is None else (share["low"], share["high"])
 
     def load(self, device: str | None = None) -> Classifier:
         """The trained model, ready to be asked or attacked."""

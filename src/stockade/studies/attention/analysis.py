@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stockade.runs.metrics import wilson
+from stockade.core.statistics import wilson
 from stockade.runs.run import Run
 from stockade.studies.attention.orders import check_orders, compare_models, pairs
 from stockade.studies.attention.plan import Plan

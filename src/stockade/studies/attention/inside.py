@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from stockade.core.errors import ModelError
+from stockade.core.files import write_json
 from stockade.core.protocols import AttentiveClassifier, Classifier, RepresentingClassifier
 from stockade.core.records import Record
 from stockade.core.text import Text
-from stockade.runs.manifest import write_json
 from stockade.runs.run import Run
 from stockade.studies.attention.theorem import check_theorem
 from stockade.studies.attention.victims import GREEDY_EC, Victim

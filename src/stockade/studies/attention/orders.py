@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
+from stockade.core.statistics import mcnemar
 from stockade.studies.attention.rates import fooled_texts
 from stockade.studies.attention.victims import ATTACKS, GREEDY, GREEDY_EC, LIST, RANDOM
 from stockade.studies.orders import Order, at_least_as_strong
@@ -43,13 +42,6 @@ def compare_models(one: Results, other: Results, attack: str) -> dict[str, Any] 
         "only": [only, only_other],
         "p": mcnemar(only, only_other),
     }
-
-
-def mcnemar(one: int, other: int) -> float:
-    """The exact two-sided test that both kinds of disagreement are equally likely."""
-    n, least = one + other, min(one, other)
-    tail = sum(math.comb(n, k) for k in range(least + 1))
-    return min(1.0, float(Fraction(2 * tail, 2**n)))
 
 
 def _of_attacks(name: str, found: Mapping[str, Any], results: Results) -> Iterator[Order]:

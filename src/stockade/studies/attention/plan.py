@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from stockade.core.differences import differences
 from stockade.core.errors import RunError
+from stockade.core.files import make_folder, write_json
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
 from stockade.datasets import DataSource
 from stockade.jobs import AN_OBJECT, DataOptions, ModelOptions, reference_of
-from stockade.runs.manifest import write_json
 from stockade.studies.attention.texts import Choice, ChosenTexts, choose_texts
 from stockade.studies.attention.victims import Victim, describe_victim
 from stockade.studies.entry import StudyRequest
@@ -59,11 +60,8 @@ class Plan:
 
     def write(self, folder: Path) -> None:
         content = {"schema": SCHEMA, "study": "attention", **dataclasses.asdict(self)}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_json(folder / FILE_NAME, json.loads(json.dumps(content)))
-        except OSError as error:
-            raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
+        make_folder(folder)
+        write_json(folder / FILE_NAME, content)
 
     def needs_objects(self) -> bool:
         """Whether models or data were Python objects, which nobody can find again by name."""
@@ -127,10 +125,8 @@ def check_same(folder: Path, plan: Plan, request: StudyRequest, names: tuple[str
             f"{folder} is a study of the models {', '.join(wanted)}, not of {', '.join(given)}. "
             "Resume with the same models, or use another --out."
         )
-    before, now = dataclasses.asdict(plan.settings), dataclasses.asdict(Settings.of(request))
-    differences = [f"{name} was {before[name]}, now {now[name]}" for name in before if before[name] != now[name]]
-    if differences:
+    found = differences(dataclasses.asdict(plan.settings), dataclasses.asdict(Settings.of(request)))
+    if found is not None:
         raise RunError(
-            f"{folder} was made with other options: {'; '.join(differences)}. "
-            "Resume with the same options, or use another --out."
+            f"{folder} was made with other options: {found}. Resume with the same options, or use another --out."
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stockade.runs.metrics import wilson
+from stockade.core.statistics import wilson
 from stockade.runs.run import Run
 from stockade.studies.attention.victims import BY_ATTENTION, RANDOM
 from stockade.studies.results import Results, bootstrap_mean, succeeded, successes, was_attacked

@@ -17,8 +17,8 @@ from random import Random
 from typing import Any
 
 from stockade.core.errors import OptionError, RunError, unknown_name
+from stockade.core.files import write_json
 from stockade.core.records import Record
-from stockade.runs.manifest import write_json
 from stockade.runs.run import Run
 from stockade.studies.attention.plan import Plan
 from stockade.studies.attention.victims import GREEDY, GREEDY_EC, LIST
@@ -82,12 +82,12 @@ def write_sheet(
     }
     try:
         _write_rows(path, groups)
-        write_json(key_path, key)
-        write_json(folder / KEY_NAME, key)
     except OSError as error:
         raise RunError(
             f"{path} cannot be written ({error.strerror or error}). Choose another --rating-sheet."
         ) from None
+    write_json(key_path, key)
+    write_json(folder / KEY_NAME, key)
     return key_path
 
 

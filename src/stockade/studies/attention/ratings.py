@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.errors import OptionError, RunError
-from stockade.runs.manifest import write_json
+from stockade.core.files import write_json
 from stockade.studies.attention.filled_sheets import Rating, read_filled
 from stockade.studies.attention.rating_sheet import read_key
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from stockade import api
 from stockade.core.errors import OptionError, RunError
+from stockade.core.files import refuse_existing
 from stockade.datasets import DataSource
 from stockade.jobs import DataOptions
 from stockade.runs.attack import Observer, Progress
@@ -29,6 +30,7 @@ from stockade.studies.attention.tables import shown_tables
 from stockade.studies.attention.texts import ChosenTexts
 from stockade.studies.attention.victims import ATTACKS, Victim, name_models
 from stockade.studies.entry import Study, StudyEntry, StudyRequest
+from stockade.studies.finished import finished_run
 from stockade.studies.write import write_pages
 
 NAME = "attention"
@@ -99,9 +101,7 @@ def _plan(folder: Path, request: StudyRequest, models: Models) -> tuple[Plan, Da
         return plan, None
     if not request.models:
         return read_plan(folder), None  # which says what is missing
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        hint = "Continue it with --resume, or choose" if (folder / FILE_NAME).exists() else "Choose"
-        raise RunError(f"{folder} exists already and is not empty. {hint} another --out.")
+    refuse_existing(folder, FILE_NAME)
     models.name(names)
     source = request.data_options.load(request.data)
     plan = make_plan(request, models.all(), models.references, source)
@@ -114,7 +114,7 @@ def _attacked(
     folder: Path, victim: Victim, plan: Plan, source: DataSource | None, request: StudyRequest, models: Models
 ) -> Run:
     """The run of one model, gone on with if it is not finished. A finished one needs neither model nor data."""
-    finished = _finished(folder / victim.name)
+    finished = finished_run(folder / victim.name)
     if finished is not None:
         return finished
     model = models.given(victim)
@@ -136,14 +136,6 @@ def _attacked(
         model_options=models.options,
         observer=_named(victim.name, request.observer),
     )
-
-
-def _finished(folder: Path) -> Run | None:
-    try:
-        run = Run(folder)
-    except RunError:  # not begun; if it is damaged, going on will say so
-        return None
-    return run if run.summary["complete"] else None
 
 
 def _source(folder: Path, plan: Plan, request: StudyRequest) -> DataSource:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from stockade.core.errors import DataError, OptionError
 from stockade.core.protocols import Classifier
 from stockade.datasets import DataSource, prepare_examples
+from stockade.datasets.sampling import seeded_places
 from stockade.datasets.source import Label, Row
 
 _AT_LEAST = 64
@@ -69,7 +70,7 @@ def choose_texts(
     classes = {
         name: prepare_examples(source, model.labels, label_map=label_map).classes for name, model in models.items()
     }
-    order = seeded_order(source, seed)
+    order = sorted((row.id for row in source.rows()), key=seeded_places(seed))
     found: list[str] = []
     correct = dict.fromkeys(models, 0)
     start = 0
@@ -92,18 +93,6 @@ def choose_texts(
             "Are the labels swapped? Set them with --label-map, or choose other data."
         )
     return Choice(tuple(found), start, len(order), correct)
-
-
-def seeded_order(source: DataSource, seed: int) -> list[str]:
-    """The ids of all rows, in the order in which samples of that seed grow."""
-    seeded = hashlib.blake2b(f"sample {seed} ".encode(), digest_size=8)
-
-    def place(row_id: str) -> bytes:
-        hasher = seeded.copy()
-        hasher.update(row_id.encode("utf-8", "surrogatepass"))
-        return hasher.digest()
-
-    return sorted((row.id for row in source.rows()), key=place)
 
 
 def _rows(source: DataSource, ids: Sequence[str]) -> list[Row]:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from stockade.core.records import Record
+from stockade.core.statistics import wilson
 from stockade.lexicon import WordNet, load_wordnet
 from stockade.lexicon.wordnet import POS_ORDER
-from stockade.runs.metrics import wilson
 
 
 def are_antonyms(one: str, other: str, wordnet: WordNet, *, indirect: bool = False) -> bool:

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Sequence
 from stockade.attacks.greedy import changes_allowed
 from stockade.core.example import Example
 from stockade.core.records import Record
+from stockade.core.statistics import wilson
 from stockade.core.text import Text
-from stockade.runs.metrics import wilson
 from stockade.studies.results import Share, was_attacked
 
 CAPS = tuple(percent / 100 for percent in range(0, 101, 5))

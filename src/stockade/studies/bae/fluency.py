@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from stockade.core.files import write_json
 from stockade.core.records import Record
 from stockade.models.language import LanguageModels
-from stockade.runs.manifest import write_json
 from stockade.studies.results import bootstrap_mean
 
 FILE_NAME = "pseudo-perplexity.json"

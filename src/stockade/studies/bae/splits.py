@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stockade.runs.metrics import wilson
+from stockade.core.statistics import wilson
 from stockade.studies.results import Results, attacked_by_all, succeeded
 
 REPLACE, INSERT, EITHER = "bae-r", "bae-i", "bae-r/i"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from stockade import api
-from stockade.core.errors import RunError
 from stockade.runs.manifest import read_manifest
 from stockade.runs.run import Run
 from stockade.studies.bae import tables
@@ -17,6 +16,7 @@ from stockade.studies.bae.html import render_body, render_page
 from stockade.studies.bae.markdown import render_markdown
 from stockade.studies.bae.orders import MODES
 from stockade.studies.entry import Study, StudyEntry, StudyRequest
+from stockade.studies.finished import finished_run
 from stockade.studies.tables import Table
 from stockade.studies.write import write_pages
 
@@ -72,23 +72,12 @@ def _resumed(request: StudyRequest) -> Run:
     """The run of that folder, gone on with if it is not finished. A finished one needs neither model nor data."""
     assert request.out is not None
     check_run(request.out, read_manifest(request.out))
-    finished = _finished(request.out)
+    finished = finished_run(request.out)
     if finished is not None:
         return finished
     return api.resume(
         request.out, concurrency=request.concurrency, batch_tokens=request.batch_tokens, observer=request.observer
     )
-
-
-def _finished(folder: Path) -> Run | None:
-    """The run, if nothing is left to be attacked or measured."""
-    try:
-        run = Run(folder)
-    except RunError:  # interrupted before its first result; if it is damaged, going on will say so
-        return None
-    with run.store() as store:
-        measured = run.manifest["config"]["similarity"] is None or not any(map(store.unmeasured, run.attacks))
-    return run if measured and run.summary["complete"] else None
 
 
 def _tables(numbers: Mapping[str, Any]) -> list[tuple[str, Table]]:

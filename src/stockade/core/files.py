@@ -1,4 +1,4 @@
-"""Files that are either the old one or the new one, never half of it."""
+"""Files that are either the old one or the new one, never half of it, in folders that hold nothing of anybody else."""
 
 from __future__ import annotations
 
@@ -6,12 +6,23 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stockade.core.errors import RunError
 
-if TYPE_CHECKING:
-    from torch import Tensor
+
+def refuse_existing(folder: Path, ours: str) -> None:
+    """Finished work, and other people's files, are never overwritten; `ours` is the file that tells what to resume."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        hint = "Continue it with --resume, or choose" if (folder / ours).exists() else "Choose"
+        raise RunError(f"{folder} exists already and is not empty. {hint} another --out.")
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:
@@ -55,20 +66,3 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", errors="backslashreplace")
-
-
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
-    """Tensors and a few strings as one safetensors file; tensors that share their memory are written each."""
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    seen: set[int] = set()
-    apart: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        plain = tensor.detach().cpu().contiguous()
-        apart[name] = plain.clone() if plain.untyped_storage().data_ptr() in seen else plain
-        seen.add(plain.untyped_storage().data_ptr())
-    try:
-        save_file(apart, path, dict(about))
-    except SafetensorError as error:
-        raise OSError(str(error)) from None
