@@ -37,15 +37,15 @@ def measure(reference: str, data: str, texts: int) -> dict[str, Any]:
     full, full_seconds = run(model, data, "gs-ec@exhaustive", texts)
     fooled = [key for key, record in full.items() if record.status == "success"]
     both = [key for key in fooled if quick[key].status == "success"]
-    farther = [_distance(model, quick[key]) / _distance(model, full[key]) - 1 for key in both]
-    same = sum(quick[key].adversarial == full[key].adversarial for key in both)
+    others = [key for key in both if quick[key].adversarial != full[key].adversarial]
+    farther = [_distance(model, quick[key]) / _distance(model, full[key]) - 1 for key in others]
     return {
         "model": reference,
         "texts": len(full),
         "fooled": len(fooled),
         "of them by both": len(both),
-        "same word": same,
-        "farther": f"{fmean([0.0, *filter(None, farther)]):.1%}",
+        "same word": len(both) - len(others),
+        "farther": f"{fmean(farther):.1%}" if farther else "–",
         "queries": f"{_mean_queries(quick):,.0f} / {_mean_queries(full):,.0f}",
         "CPU": f"{quick_seconds:.0f} / {full_seconds:.0f} s",
     }

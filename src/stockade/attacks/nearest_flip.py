@@ -8,7 +8,8 @@ fooled, are estimated for every word from its input vector:
 2. Kernel ridge regression (a Gaussian kernel on the input vectors) carries both numbers over to all words; its
    leave-one-out errors on the sample, times `caution`, say how far it may be off.
 3. Words that may fool the victim are asked about exactly, by rising estimated distance, until none that is left can be
-   nearer than the nearest found.
+   nearer than the nearest found. Once as many of them are known as the sample has words, the estimate is made anew from
+   both: the new ones are those it must be right about.
 4. Only if none has fooled the victim, all other words follow, by falling estimated margin: the whole vocabulary is
    within reach.
 
@@ -70,21 +71,29 @@ class NearestFlip:
         return Outcome.failed(f'no word of the vocabulary in place of "{own}" fools it')
 
     async def _ask_the_likely(self, words: list[int]) -> None:
-        estimate = Estimate.fitted(self.vocabulary.vectors, self._asked, self.caution)
-        left = [number for number in words if number not in self._asked]
-        likely = [number for number in left if estimate.margin_may_be_positive(number)]
+        await self._follow(self._estimate(), words, self.sample)
+        estimate = self._estimate()
+        await self._follow(estimate, words, len(words))
+        rest = sorted(self._unasked(words), key=lambda number: (-estimate.margins[number], number))
+        for start in range(0, len(rest), _AT_ONCE):
+            if self.best is not None:
+                break
+            await self._ask(rest[start : start + _AT_ONCE])
+
+    def _estimate(self) -> Estimate:
+        return Estimate.fitted(self.vocabulary.vectors, self._asked, self.caution)
+
+    def _unasked(self, words: list[int]) -> list[int]:
+        return [number for number in words if number not in self._asked]
+
+    async def _follow(self, estimate: Estimate, words: list[int], most: int) -> None:
+        """Ask about at most so many words that may fool the victim and be nearer than the best, nearest first."""
+        likely = [number for number in self._unasked(words) if estimate.margin_may_be_positive(number)]
         likely.sort(key=lambda number: (estimate.distances[number], number))
-        for start in range(0, len(likely), _AT_ONCE):
+        for start in range(0, min(most, len(likely)), _AT_ONCE):
             if estimate.least_distance(likely[start]) > self.best_distance:
                 break
-            await self._ask(likely[start : start + _AT_ONCE])
-        if self.best is None:
-            rest = [number for number in left if number not in self._asked]
-            rest.sort(key=lambda number: (-estimate.margins[number], number))
-            for start in range(0, len(rest), _AT_ONCE):
-                await self._ask(rest[start : start + _AT_ONCE])
-                if self.best is not None:
-                    break
+            await self._ask(likely[start : min(most, start + _AT_ONCE)])
 
     async def _ask(self, numbers: list[int]) -> None:
         """Ask about these words exactly and keep the nearest that fools the victim."""
