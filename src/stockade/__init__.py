@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stockade.api import DataOptions, ModelOptions, attack, resume, train
+    from stockade.api import DataOptions, ModelOptions, attack, defend, resume, train
     from stockade.core.errors import StockadeError
     from stockade.core.example import Example, Scores
     from stockade.core.protocols import Classifier
@@ -43,6 +43,7 @@ _HOMES = {
     "Text": "stockade.core.text",
     "Trained": "stockade.training.job",
     "attack": "stockade.api",
+    "defend": "stockade.api",
     "load_data": "stockade.datasets",
     "load_model": "stockade.models",
     "resume": "stockade.api",
@@ -65,6 +66,7 @@ __all__ = [
     "Text",
     "Trained",
     "attack",
+    "defend",
     "load_data",
     "load_model",
     "resume",

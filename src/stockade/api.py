@@ -18,6 +18,7 @@ from stockade.core.errors import OptionError, RunError, unknown_name
 from stockade.core.files import make_folder, refuse_existing, write_json
 from stockade.core.protocols import Classifier
 from stockade.datasets import prepare_examples
+from stockade.defenses.registry import make_defense, wrap
 from stockade.jobs import AttackJob, DataOptions, ModelOptions, NeighbourFile
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import AttackSettings, Observer, check_answers, run_attacks
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from stockade.training.loop import Observer as TrainingObserver
     from stockade.training.objective import Objective
 
-__all__ = ["DataOptions", "ModelOptions", "attack", "resume", "train"]
+__all__ = ["DataOptions", "ModelOptions", "attack", "defend", "resume", "train"]
 
 
 def attack(
@@ -103,6 +104,34 @@ def attack(
     return run
 
 
+def defend(
+    model: object,
+    *defenses: str,
+    seed: int = 0,
+    mlm: str | None = None,
+    encoder: str | None = None,
+    model_options: ModelOptions | None = None,
+    **options: Any,
+) -> Classifier:
+    """The model inside one or more defenses: a classifier that can be asked, attacked and defended again.
+
+    `model` is what `attack` takes; `defenses` are names as `stockade ls defenses` shows them, from the outside in.
+    `options` are those of a single defense: `st.defend(model, "ranmask", rate=0.3)`.
+    """
+    if not defenses:
+        raise OptionError("No defense was named. List them with: stockade ls defenses")
+    if options and len(defenses) > 1:
+        raise OptionError(
+            "Options by keyword are for a single defense; write them with the names, as in five:samples=8."
+        )
+    named = [make_defense(reference, **options) for reference in defenses]
+    for one in named:
+        if not one.entry.answers:
+            raise OptionError(f'{one.name} changes how a model is trained: use st.train(…, defenses=["{one.name}"]).')
+    bare = (model_options or ModelOptions()).load_bare(model)
+    return wrap(bare, named, seed=seed, language=LanguageModels(mlm, encoder))
+
+
 def resume(
     folder: str | Path, *, concurrency: int = 64, batch_tokens: int | None = None, observer: Observer | None = None
 ) -> Run:
@@ -126,6 +155,7 @@ def train(
     sources: Mapping[str, str] | None = None,
     sizes: Mapping[str, Any] | None = None,
     objective: Objective | None = None,
+    defenses: Sequence[str] = (),
     resume: bool = False,
     device: str | None = None,
     data_options: DataOptions | None = None,
@@ -138,8 +168,9 @@ def train(
     further instead. `sources` are files of your own (`glove`, `word2vec`, `fasttext`, `elmo`, `checkpoint`), `sizes`
     are options of the architecture. `preset` and `options` (`epochs`, `batch`, `learning_rate`, `patience`, `seed` …)
     say how; without a preset the architecture's own is taken. Without `validation` data a tenth of each class is held
-    out. `objective` is another loss, such as a defense's. With `resume` an interrupted training goes on and ends with
-    the weights of an unbroken one; `data` and the rest may then be left out.
+    out. `defenses` are names of defenses, from the outside in; `objective` is another loss of your own. With `resume`
+    an interrupted training goes on and ends with the weights of an unbroken one; `data` and the rest may then be left
+    out.
     """
     if resume and data is None:
         told = {"architecture": architecture, "model": model, "validation": validation, "preset": preset, **options}
@@ -164,6 +195,7 @@ def train(
             sizes or {},
             options,
             data_options or DataOptions(),
+            tuple(defenses),
         )
     return request.train(Path(out), objective, resume, device, observer)
 
@@ -172,7 +204,7 @@ def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: boo
     if not resume:
         refuse_existing(folder, FILE_NAME)
     job.language.check()
-    classifier = job.model_options.load(job.model)
+    classifier = job.model_options.load(job.model, seed=job.seed, language=job.language)
     source = job.data_options.load(job.data)
     for row in islice(source.rows(), 1):
         check_answers(classifier, row.input)

@@ -10,9 +10,11 @@ from typing import Any
 
 from stockade.attacks.options import validated
 from stockade.attacks.registry import NamedAttack, make_attack
-from stockade.core.errors import RunError
+from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Classifier
 from stockade.datasets import DataSource, ExampleSet, load_data
+from stockade.defenses.folders import kept_defenses
+from stockade.defenses.registry import NamedDefense, make_defense, wrap
 from stockade.lexicon import Neighbours, read_neighbours
 from stockade.models import load_model
 from stockade.models.language import LanguageModels
@@ -53,8 +55,33 @@ class ModelOptions:
     device: str | None = None
     allow_pickle: bool = False
     trust_remote_code: bool = False
+    defenses: Sequence[str] = ()
+    """What stands around the model, from the outside in; `none` leaves out what its folder says."""
 
-    def load(self, model: object) -> Classifier:
+    def load(self, model: object, *, seed: int = 0, language: LanguageModels = DEFAULT_LANGUAGE) -> Classifier:
+        """The model inside its defenses: those that were named, else those of its folder."""
+        named = self.named_defenses(model)
+        return wrap(self.load_bare(model), named, seed=seed, language=language)
+
+    def named_defenses(self, model: object) -> list[NamedDefense]:
+        """What stands around a model; those that only train must be in the model already."""
+        kept = kept_defenses(Path(model)) if isinstance(model, str | Path) else []
+        if not self.defenses:
+            return kept
+        if list(self.defenses) == ["none"]:
+            return []
+        named = [make_defense(reference) for reference in self.defenses]
+        trained = {one.name for one in kept}
+        for one in named:
+            if not one.entry.answers and one.name not in trained:
+                raise OptionError(
+                    f"{one.name} changes how a model is trained, and this one was not trained with it. Train one: "
+                    f"stockade train DATA --arch … --defense {one.name} --out models/m"
+                )
+        return named
+
+    def load_bare(self, model: object) -> Classifier:
+        """The model without any defense."""
         return load_model(
             model,
             labels=self.labels,

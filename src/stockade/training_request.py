@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stockade.core.errors import RunError
+from stockade.core.errors import OptionError, RunError
 from stockade.datasets import DataSource
 from stockade.jobs import AN_OBJECT, DataOptions, reference_of
 from stockade.training.options import TrainingOptions
@@ -36,6 +36,7 @@ class TrainingRequest:
     sizes: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     data_options: DataOptions = field(default_factory=DataOptions)
+    defenses: tuple[str, ...] = ()
 
     @classmethod
     def from_folder(cls, folder: Path) -> TrainingRequest:
@@ -46,9 +47,10 @@ class TrainingRequest:
         named = [asked[name] for name in ("data", "model", "validation") if asked.get(name) is not None]
         if not asked or any(str(name).startswith(AN_OBJECT) for name in named):
             raise RunError(f"{folder} was made from Python objects: resume it from Python, with the same objects.")
-        labels = asked.pop("labels")
+        labels, defenses = asked.pop("labels"), tuple(asked.pop("defenses", ()))
         data_options = DataOptions(**asked.pop("data_options"))
-        return cls(**asked, labels=None if labels is None else tuple(labels), data_options=data_options)
+        labels = None if labels is None else tuple(labels)
+        return cls(**asked, labels=labels, data_options=data_options, defenses=defenses)
 
     def described(self) -> dict[str, Any]:
         """The request as it is written into the record."""
@@ -64,6 +66,7 @@ class TrainingRequest:
             "sizes": dict(self.sizes),
             "options": dict(self.options),
             "data_options": {**dataclasses.asdict(self.data_options), "label_map": dict(self.data_options.label_map)},
+            "defenses": list(self.defenses),
         }
 
     def training_options(self) -> TrainingOptions:
@@ -76,12 +79,18 @@ class TrainingRequest:
     ) -> Trained:
         """Carry it out."""
         options = self.training_options()
+        from stockade.defenses.folders import keep_defenses
+        from stockade.defenses.registry import make_defense
+        from stockade.defenses.trained import combined_objective
         from stockade.training.data import HOLD_OUT
         from stockade.training.job import train
         from stockade.training.network import Origin
 
+        named = [make_defense(reference) for reference in self.defenses]
+        if named and objective is not None:
+            raise OptionError("Give an objective of your own or defenses, not both.")
         origin = Origin(self.architecture, self.model, self.sources, self.sizes, device=device)
-        return train(
+        trained = train(
             self._load(self.data, origin.is_language_model),
             origin,
             out,
@@ -90,12 +99,15 @@ class TrainingRequest:
             hold_out=HOLD_OUT if self.hold_out is None else self.hold_out,
             labels=self.labels,
             label_map=self.data_options.label_map,
-            objective=objective,
+            objective=combined_objective(named) or objective,
+            defenses=[one.described() for one in named],
             resume=resume,
             device=device,
             request=self.described(),
             observe=observe,
         )
+        keep_defenses(out, named)
+        return trained
 
     def _load(self, data: object, texts_only: bool) -> DataSource:
         if texts_only and isinstance(data, list | tuple) and all(isinstance(one, str) for one in data):

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any, get_args, get_type_hints
 
 from stockade.core.errors import OptionError, unknown_name
+
+_COMMA = re.compile(r",(?![^()]*\))")
+"""A comma that separates options; one between brackets belongs to a constraint."""
+
+
+def parse_options(flag: str, owner: str, written: str) -> dict[str, str]:
+    """The options that stand behind a name, `option=value,…`; `flag` is what errors call the place."""
+    options = {}
+    for item in filter(None, _COMMA.split(written)):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise OptionError(f'"{item}" in {flag} {owner}:{written} is not of the form option=value.')
+        options[key.strip().replace("-", "_")] = value.strip()
+    return options
 
 
 def validated(owner: str, kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,14 +17,12 @@ from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from stockade.attacks.constraints import Constraint
-from stockade.attacks.options import validated
-from stockade.core.errors import OptionError, unknown_name
+from stockade.attacks.options import parse_options, validated
+from stockade.core.errors import unknown_name
 from stockade.core.protocols import Attack, ResourcefulAttack
 
 AttackType = TypeVar("AttackType", bound=type)
 DEFAULT_PRESET = "paper"
-_COMMA = re.compile(r",(?![^()]*\))")
-"""A comma that separates options; one between brackets belongs to a constraint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +108,6 @@ def make_attack(reference: str, preset: str | None = None, **options: Any) -> Na
     preset = own_preset or preset or DEFAULT_PRESET
     if preset not in entry.presets:
         raise unknown_name(f"preset of {name}", preset, entry.presets)
-    chosen = {**entry.presets[preset], **_parse(name, written), **{k: v for k, v in options.items() if v is not None}}
+    parsed = parse_options("--attack", name, written)
+    chosen = {**entry.presets[preset], **parsed, **{k: v for k, v in options.items() if v is not None}}
     return NamedAttack(name, preset, entry.make(**validated(name, entry.make, chosen)), key)
-
-
-def _parse(name: str, written: str) -> dict[str, str]:
-    options = {}
-    for item in filter(None, _COMMA.split(written)):
-        key, equals, value = item.partition("=")
-        if not equals:
-            raise OptionError(f'"{item}" in --attack {name}:{written} is not of the form option=value.')
-        options[key.strip().replace("-", "_")] = value.strip()
-    return options

@@ -25,6 +25,12 @@ _COLUMNS = (
 )
 _OPTIONS = (
     *_COLUMNS,
+    click.option(
+        "--defense",
+        multiple=True,
+        metavar="NAME[@PRESET][:OPTION=VALUE,…]",
+        help="A defense around the model; repeat from the outside in; none: the bare model.  [default: its folder's]",
+    ),
     click.option("--labels", help="Class names in the order of the model's outputs, separated by commas."),
     click.option(
         "--outputs",
@@ -82,7 +88,12 @@ def model_options(options: Mapping[str, Any]) -> ModelOptions:
 
     labels = [name.strip() for name in options["labels"].split(",")] if options["labels"] else None
     return ModelOptions(
-        labels, options["outputs"], options["device"], options["allow_pickle"], options["trust_remote_code"]
+        labels,
+        options["outputs"],
+        options["device"],
+        options["allow_pickle"],
+        options["trust_remote_code"],
+        options["defense"],
     )
 
 

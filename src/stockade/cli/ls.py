@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-KINDS = ("attacks", "models", "data")
+if TYPE_CHECKING:
+    from stockade.attacks.registry import AttackEntry
+    from stockade.defenses.registry import DefenseEntry
+
+KINDS = ("attacks", "defenses", "models", "data")
 
 
 @click.command("ls")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def command(kind: str | None, as_json: bool) -> None:
-    """List attacks, built-in models with the names that can be trained, and built-in data."""
+    """List attacks, defenses, built-in models with the names that can be trained, and built-in data."""
     listing = {name: _LISTS[name]() for name in ([kind] if kind else KINDS)}
     if as_json:
         click.echo(json.dumps(listing[kind] if kind else listing, indent=2))
@@ -26,7 +30,7 @@ def command(kind: str | None, as_json: bool) -> None:
         width = max(len(entry["name"]) for entry in entries)
         for entry in entries:
             click.echo(f"  {entry['name']:<{width}}  {entry['summary']}")
-            if kind == "attacks":
+            if kind in ("attacks", "defenses"):
                 click.echo(f"  {'':<{width}}  {entry['paper']}; presets: {', '.join(entry['presets'])}")
                 options = ", ".join(f"{option}={_plain(default)}" for option, default in entry["options"].items())
                 click.echo(f"  {'':<{width}}  options: {options}")
@@ -35,16 +39,26 @@ def command(kind: str | None, as_json: bool) -> None:
 def _attacks() -> list[dict[str, Any]]:
     from stockade.attacks.registry import attacks
 
+    return [_published(entry) for entry in attacks().values()]
+
+
+def _defenses() -> list[dict[str, Any]]:
+    from stockade.defenses.registry import defenses
+
     return [
-        {
-            "name": entry.name,
-            "summary": entry.summary,
-            "paper": entry.paper,
-            "presets": list(entry.presets),
-            "options": entry.options,
-        }
-        for entry in attacks().values()
+        {**_published(entry), "when": [*(["asked"] * entry.answers), *(["trained"] * entry.trains)]}
+        for entry in defenses().values()
     ]
+
+
+def _published(entry: AttackEntry | DefenseEntry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "paper": entry.paper,
+        "presets": list(entry.presets),
+        "options": entry.options,
+    }
 
 
 def _models() -> list[dict[str, Any]]:
@@ -81,4 +95,4 @@ def _plain(value: Any) -> str:
     )
 
 
-_LISTS = {"attacks": _attacks, "models": _models, "data": _data}
+_LISTS = {"attacks": _attacks, "defenses": _defenses, "models": _models, "data": _data}

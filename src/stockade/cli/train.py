@@ -37,6 +37,12 @@ _OPTIONS = {
 @click.option("--out", type=click.Path(path_type=Path), help="The folder for the trained model.  [required]")
 @click.option("--validation", metavar="DATA", help="Data to validate on.  [default: a tenth of each class, held out]")
 @click.option("--preset", help="Training options by name: zoo-word, minilm, ranmask …  [default: by architecture]")
+@click.option(
+    "--defense",
+    multiple=True,
+    metavar="NAME[@PRESET][:OPTION=VALUE,…]",
+    help="A defense to train with, or to put around the model; repeat from the outside in.",
+)
 @click.option("--epochs", type=int, help="Times through the data.")
 @click.option("--batch", type=int, help="Texts per step.")
 @click.option("--lr", type=float, help="The learning rate.")
@@ -89,6 +95,7 @@ def command(data: str | None, **given: Any) -> int:
                 labels=labels,
                 sources={name: given[name] for name in _SOURCES if given[name] is not None},
                 sizes={name: _value(text) for name, text in _pairs("--set", given["sizes"]).items()},
+                defenses=given["defense"],
                 resume=given["resume"],
                 device=given["device"],
                 data_options=data_options(given),

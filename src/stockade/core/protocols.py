@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.core.example import Example
+from stockade.core.example import Example, Scores
+from stockade.core.masks import Keep
 from stockade.core.records import Outcome
 from stockade.core.text import Text, TextInput
 
@@ -58,6 +59,29 @@ class EncodingClassifier(Classifier, Protocol):
     def encode(self, inputs: Sequence[TextInput]) -> Sequence[Encoded]: ...
 
     def predict_encoded(self, batch: Sequence[Any]) -> Probabilities: ...
+
+
+@runtime_checkable
+class MaskingClassifier(EncodingClassifier, Protocol):
+    """A classifier that hides words of a text without tokenising it anew for each copy."""
+
+    def encode_masked(self, words: Sequence[str], premise: str | None, keep: Keep) -> Sequence[Encoded]:
+        """The copies of a text of these words, joined by blanks, in which each word that is not kept is one mask."""
+        ...
+
+
+@runtime_checkable
+class CompositeClassifier(Classifier, Protocol):
+    """A classifier that answers by asking another one, such as a defense around a model.
+
+    `answer` is a coroutine of requests to `inner`, so the engine serves what the answers to many texts ask together. It
+    takes every random choice from `draw`, a number; where the classifier is deterministic that is the same for all.
+    """
+
+    @property
+    def inner(self) -> Classifier: ...
+
+    def answer(self, text: Text, draw: int) -> Coroutine[Any, Any, Scores]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

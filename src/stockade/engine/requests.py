@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.example import Scores
+from stockade.core.masks import Keep
 from stockade.core.protocols import AttentionQuery, Filling, WordVocabulary
+from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 
 Answer = TypeVar("Answer")
@@ -30,16 +32,30 @@ class Request(Generic[Answer]):
 
 
 @dataclass(frozen=True, slots=True)
+class Draw:
+    """The name of a random choice: of which search, and for the how-manieth thing that it asks about."""
+
+    search: int
+    number: int
+
+    def seed(self, further: int) -> int:
+        """The seed for the thing that is so much further on."""
+        return derive_seed(self.search, self.number + further)
+
+
+@dataclass(frozen=True, slots=True)
 class Query(Request[Answer]):
     """Base of the requests that cost logical queries: one for each thing asked about.
 
     When the budget does not reach for all of them, a request with `partial` set is answered for the first only (the
-    search sees a shorter list); any other ends the search. `counted` is off for what the harness itself asks.
+    search sees a shorter list); any other ends the search. `counted` is off for what the harness itself asks. `draw` is
+    the scheduler's: what a randomised model's choices for the first thing asked depend on.
     """
 
     asked: Sequence[Any]
     partial: bool = False
     counted: bool = True
+    draw: Draw | None = None
 
     def first(self, count: int) -> Self:
         """The same request for the first `count` of them."""
@@ -59,6 +75,21 @@ class Confirm(Request[list[Scores]]):
 
     text: Text
     draws: int = 1
+    draw: Draw | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Masked(Request[NDArray[np.float64]]):
+    """Class probabilities of copies of a text in which words are hidden, a row per copy; `keep` says which words stay.
+
+    The text is `words` joined by blanks. A hidden word is one mask, whatever it was: the model's own mask token, or
+    `mask` where the model is a black box.
+    """
+
+    words: Sequence[str]
+    premise: str | None
+    keep: Keep
+    mask: str = "[MASK]"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ only on its answers, so what it finds does not depend on how many others run bes
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from stockade.core.errors import SearchStopped, StockadeError
+from stockade.core.protocols import Classifier, CompositeClassifier
 from stockade.engine.budget import Meter
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.reach import ReachService
@@ -20,9 +21,11 @@ from stockade.engine.requests import (
     Chances,
     ClassNames,
     Confirm,
+    Draw,
     Embed,
     Fill,
     Gradient,
+    Masked,
     Perplexity,
     Predict,
     Query,
@@ -33,7 +36,7 @@ from stockade.engine.requests import (
     Vocabulary,
     Zeroed,
 )
-from stockade.engine.scoring import ScoringService
+from stockade.engine.scoring import Scoring
 from stockade.engine.white_box import WhiteBoxService
 
 Result = TypeVar("Result")
@@ -47,11 +50,15 @@ characters.
 
 @dataclass(frozen=True, slots=True)
 class Search(Generic[Result]):
-    """A search to run: how to start it, and how much memory its candidates may take."""
+    """A search to run: how to start it, and how much memory its candidates may take.
+
+    `draws` names it to randomised models, whose choices depend on that name and on how much it has asked.
+    """
 
     start: Callable[[], Coroutine[Any, Any, Result]]
     budget: int | None = None
     weight: int = 0
+    draws: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,15 @@ class _Running(Generic[Result]):
     coroutine: Coroutine[Any, Any, Result]
     meter: Meter
     pending: Request[Any] | None = None
+    drawn: int = 0
+
+    def named(self, request: Request[Any]) -> Request[Any]:
+        """The request with the name of its random choices, if it makes any."""
+        if self.search.draws is None or not isinstance(request, Query | Confirm):
+            return request
+        named = replace(request, draw=Draw(self.search.draws, self.drawn))
+        self.drawn += request.draws if isinstance(request, Confirm) else len(request.asked)
+        return named
 
 
 class Scheduler:
@@ -82,18 +98,27 @@ class Scheduler:
     @classmethod
     def for_classifier(
         cls,
-        scoring: ScoringService,
+        scoring: Scoring,
         concurrency: int = 64,
         *,
+        through: Scoring | None = None,
         filling: FillingService | None = None,
         embedding: EmbeddingService | None = None,
     ) -> Scheduler:
-        """A scheduler that scores with one classifier and, where given, asks language models."""
-        inside = WhiteBoxService(scoring.classifier, scoring.charge)
+        """A scheduler that scores with one classifier and, where given, asks language models.
+
+        With `through`, searches see another classifier than the one they want to fool: it answers all they ask, and
+        only what the harness asks (clean texts, confirmations) goes to the victim. Inside a defended classifier,
+        white-box requests see the model itself.
+        """
+        seen = through or scoring
+        core = innermost(seen.classifier)
+        inside = WhiteBoxService(core, seen.charge)
         services: dict[type[Request[Any]], Service] = {
-            Score: scoring.answer_scores,
+            Score: seen.answer_scores if seen is scoring else _apart(scoring.answer_scores, seen.answer_scores),
             Confirm: scoring.answer_confirmations,
-            Reach: ReachService(scoring.classifier).answer,
+            Masked: seen.answer_masked,
+            Reach: ReachService(core).answer,
             ClassNames: lambda requests: [scoring.classifier.labels] * len(requests),
             Gradient: inside.answer_gradients,
             Vocabulary: inside.answer_vocabulary,
@@ -159,6 +184,26 @@ class Scheduler:
         return answers
 
 
+def innermost(classifier: Classifier) -> Classifier:
+    """The model inside all defenses."""
+    while isinstance(classifier, CompositeClassifier):
+        classifier = classifier.inner
+    return classifier
+
+
+def _apart(of_harness: Service, of_searches: Service) -> Service:
+    """Requests that count as queries to one service, those of the harness to another."""
+
+    def answer(requests: Sequence[Score]) -> list[Any]:
+        mine = {at: request for at, request in enumerate(requests) if not request.counted}
+        theirs = {at: request for at, request in enumerate(requests) if request.counted}
+        answers = dict(zip(mine, of_harness(list(mine.values())), strict=True))
+        answers.update(zip(theirs, of_searches(list(theirs.values())), strict=True))
+        return [answers[at] for at in range(len(requests))]
+
+    return answer
+
+
 def _advance(running: _Running[Result], answer: Any) -> Finished[Result] | None:
     """Resume a search with its answer until it asks again (None) or ends."""
     while True:
@@ -170,7 +215,7 @@ def _advance(running: _Running[Result], answer: Any) -> Finished[Result] | None:
         except SearchStopped as reason:
             return _finish(running, reason)
         try:
-            running.pending = running.meter.admit(request) if isinstance(request, Query) else request
+            running.pending = running.named(running.meter.admit(request) if isinstance(request, Query) else request)
         except SearchStopped as reason:
             answer = reason
             continue

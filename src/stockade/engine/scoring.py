@@ -1,5 +1,5 @@
-"""The service that answers `Score` and `Confirm`: deduplicated, cached, batched by length, faults contained to the
-text that causes them.
+"""The service that answers `Score`, `Confirm` and `Masked`: deduplicated, cached, batched by length, faults contained
+to the text that causes them.
 """
 
 from __future__ import annotations
@@ -7,18 +7,46 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
-from stockade.core.errors import ScoringFailed, SearchStopped
+import numpy as np
+
+from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier, EncodingClassifier, ParallelClassifier, Probabilities
+from stockade.core.protocols import (
+    Classifier,
+    EncodingClassifier,
+    MaskingClassifier,
+    ParallelClassifier,
+    Probabilities,
+)
 from stockade.core.text import TextInput
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
-from stockade.engine.requests import Confirm, Score
+from stockade.engine.requests import Confirm, Masked, Score
 from stockade.engine.verdicts import Verdict, collected, reason_of, to_verdicts
 
 _CHARACTERS_PER_TOKEN = 4
+
+
+class Scoring(Protocol):
+    """Whoever scores texts for searches; the counts are of what the model really had to compute."""
+
+    classifier: Classifier
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def model_seconds(self) -> float: ...
+
+    def charge(self, rows: int, seconds: float) -> None: ...
+
+    def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]: ...
+
+    def answer_confirmations(self, requests: Sequence[Confirm]) -> list[list[Scores] | SearchStopped]: ...
+
+    def answer_masked(self, requests: Sequence[Masked]) -> list[Probabilities | SearchStopped]: ...
 
 
 class ScoringService:
@@ -60,6 +88,18 @@ class ScoringService:
             collected([self._compute([request.text.input])[0] for _ in range(request.draws)]) for request in requests
         ]
 
+    def answer_masked(self, requests: Sequence[Masked]) -> list[Probabilities | SearchStopped]:
+        """Each request's copies; a copy that looks like another to the model is computed once."""
+        model = self.classifier
+        if isinstance(model, MaskingClassifier):
+            encoded = [item for request in requests for item in _masked(model, request)]
+            verdicts = iter(self._compute_distinct(encoded, model))
+        else:
+            inputs = [item for request in requests for item in _masked_strings(request)]
+            table = self._score_unique(dict.fromkeys(inputs))
+            verdicts = iter([table[item] for item in inputs])
+        return [_array(collected([next(verdicts) for _ in request.keep])) for request in requests]
+
     def _score_unique(self, inputs: dict[TextInput, None]) -> dict[TextInput, Verdict]:
         table: dict[TextInput, Verdict] = {}
         missing: list[TextInput] = []
@@ -88,6 +128,9 @@ class ScoringService:
         self.model_seconds += time.perf_counter() - started
         if not self.classifier.deterministic:
             return self._run_valid(encoded, encoder)
+        return self._compute_distinct(encoded, encoder)
+
+    def _compute_distinct(self, encoded: Sequence[Any], encoder: EncodingClassifier) -> list[Verdict]:
         first: dict[Hashable, int] = {}
         for index, item in enumerate(encoded):
             if not isinstance(item, ScoringFailed):
@@ -149,6 +192,27 @@ def _contained(encode: Callable[[Sequence[TextInput]], Sequence[Any]], inputs: S
             return [ScoringFailed(reason_of(error))]
     half = len(inputs) // 2
     return _contained(encode, inputs[:half]) + _contained(encode, inputs[half:])
+
+
+def _masked(model: MaskingClassifier, request: Masked) -> Sequence[Any]:
+    try:
+        return model.encode_masked(request.words, request.premise, request.keep)
+    except ModelError:
+        raise
+    except Exception as error:
+        return [ScoringFailed(reason_of(error))] * len(request.keep)
+
+
+def _masked_strings(request: Masked) -> list[TextInput]:
+    strings = [
+        " ".join([word if stays else request.mask for word, stays in zip(request.words, row, strict=True)])
+        for row in request.keep.tolist()
+    ]
+    return strings if request.premise is None else [(request.premise, string) for string in strings]  # type: ignore[return-value]
+
+
+def _array(scores: list[Scores] | SearchStopped) -> Probabilities | SearchStopped:
+    return scores if isinstance(scores, SearchStopped) else np.array([one.probabilities for one in scores])
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -23,7 +23,7 @@ from stockade.core.text import Text, TextInput
 
 _ID = "i"
 _ID_BYTES = array(_ID).itemsize
-_ID_TYPE = np.dtype(_ID)
+ID_TYPE = np.dtype(_ID)
 _REMEMBERED = 100_000
 _NO_LIMIT = 1_000_000
 """Tokenizers that know no limit say so with a huge number."""
@@ -236,5 +236,5 @@ def maximum_length(tokenizer: Any, model: nn.Module) -> int | None:
 
 def _filled(mask: NDArray[np.bool_], padding: int, values: bytes) -> NDArray[np.int64]:
     rows = np.full(mask.shape, padding, dtype=np.int64)
-    rows[mask] = np.frombuffer(values, dtype=_ID_TYPE)
+    rows[mask] = np.frombuffer(values, dtype=ID_TYPE)
     return rows

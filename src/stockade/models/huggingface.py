@@ -21,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError, OptionError
+from stockade.core.masks import Keep
 from stockade.core.protocols import AttentionQuery, Probabilities, WordVocabulary
 from stockade.core.text import Text, TextInput
 from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches, logits_of
@@ -129,6 +130,12 @@ class HuggingFaceClassifier:
         """Class probabilities of each text, computed in batches of like lengths."""
         rows = in_length_batches(self.encode(inputs), self.predict_encoded, _BATCH_TOKENS, _BATCH_ROWS)
         return np.array(rows, dtype=np.float64).reshape(len(inputs), len(self.labels))
+
+    def encode_masked(self, words: Sequence[str], premise: str | None, keep: Keep) -> list[EncodedText]:
+        """Copies of a text with words hidden, made from one tokenisation."""
+        from stockade.models.masking import encode_masked
+
+        return encode_masked(self._encoder, words, premise, keep, self._encoder.maximum)
 
     def words_read(self, texts: Sequence[Text]) -> list[range]:
         """The words of each text that are left when it is cut to what the model can read."""

@@ -14,13 +14,14 @@ from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Example, Scores
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.records import Record, Status
-from stockade.core.seeds import derive_rng
+from stockade.core.seeds import derive_rng, derive_seed
 from stockade.core.text import TextInput
 from stockade.datasets import ExampleSet
 from stockade.engine.batching import TokenBudget, TuningMemory
+from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.scheduler import Scheduler, Search
-from stockade.engine.scoring import ScoringService
+from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scoring import Scoring
 from stockade.lexicon import Neighbours, use_neighbours
 from stockade.models.language import LanguageModels
 from stockade.runs.store import Effort, Store
@@ -95,17 +96,23 @@ def run_attacks(
     observer: Observer | None = None,
     language: LanguageModels = DEFAULT_LANGUAGE,
     neighbours: Neighbours | None = None,
+    through: Classifier | None = None,
 ) -> None:
     """Attack every example that the run has no result for yet; each result is committed as it is found.
 
-    `neighbours` is the table of word neighbours that attacks find; None is the one that comes with the package.
+    `through` is the classifier that the searches see, if it is not the one they want to fool. `neighbours` is the table
+    of word neighbours that attacks find; None is the one that comes with the package.
     """
-    scoring = ScoringService(classifier, TokenBudget(settings.batch_tokens, tuning_memory(classifier)))
+    filling, embedding = FillingService(language.make_masked_lm), EmbeddingService(language.make_encoder)
+
+    def scoring_with(model: Classifier) -> Scoring:
+        budget = TokenBudget(settings.batch_tokens, tuning_memory(innermost(model)))
+        return make_scoring(model, budget, filling=filling, embedding=embedding)
+
+    scoring = scoring_with(classifier)
+    seen = None if through is None else scoring_with(through)
     scheduler = Scheduler.for_classifier(
-        scoring,
-        settings.concurrency,
-        filling=FillingService(language.make_masked_lm),
-        embedding=EmbeddingService(language.make_encoder),
+        scoring, settings.concurrency, through=seen, filling=filling, embedding=embedding
     )
     with Store(folder, writable=True) as store, use_neighbours(neighbours):
         part = store.next_part()
@@ -144,7 +151,9 @@ def _search(
         )
         return position, example, result
 
-    return Search(trial, settings.budget, weight=len(example.text) * len(str(example.text)))
+    weight = len(example.text) * len(str(example.text))
+    draws = derive_seed(settings.seed, example.id, named.name, "draws")
+    return Search(trial, settings.budget, weight, draws)
 
 
 def make_record(
@@ -200,7 +209,7 @@ def describe_model(reference: str, classifier: Classifier) -> dict[str, Any]:
 class _Watch:
     """What one attack has cost since it began."""
 
-    def __init__(self, scoring: ScoringService) -> None:
+    def __init__(self, scoring: Scoring) -> None:
         self._scoring, self._started = scoring, time.perf_counter()
         self._model_seconds, self._rows = scoring.model_seconds, scoring.rows
 

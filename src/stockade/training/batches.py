@@ -81,6 +81,7 @@ class Batches:
     dropout: WordDropout | None = None
     rank: int = 0
     world: int = 1
+    epochs: int = 1
 
     @property
     def per_epoch(self) -> int:
@@ -91,14 +92,15 @@ class Batches:
         plan = plan_batches([len(one) for one in self.encoded], self.size, self.seed, epoch)
         for number in range(skip, len(plan)):
             rows = plan[number][self.rank :: self.world] or plan[number][:1]  # no process may miss a step
-            yield self._batch(rows, derive_seed(self.seed, "batch", epoch, number, self.rank))
+            progress = (epoch + number / len(plan)) / self.epochs
+            yield self._batch(rows, derive_seed(self.seed, "batch", epoch, number, self.rank), progress)
 
     def by_length(self) -> Iterator[Batch]:
         """All texts in order of length, in batches as large as evaluation allows."""
         for rows in length_batches([len(one) for one in self.encoded], _EVALUATED_TOKENS, _EVALUATED_ROWS):
-            yield self._batch(rows, 0)
+            yield self._batch(rows, 0, 1.0)
 
-    def _batch(self, rows: list[int], seed: int) -> Batch:
+    def _batch(self, rows: list[int], seed: int, progress: float) -> Batch:
         tensors = self.encoder.tensors([self.encoded[row] for row in rows], torch.device("cpu"))
         if self.dropout is not None:
             tensors["input_ids"] = self.dropout(tensors["input_ids"], seed)
@@ -106,7 +108,7 @@ class Batches:
             tensors = {name: tensor.to(self.device) for name, tensor in tensors.items()}
         labels = torch.from_numpy(self.labels[rows]).to(self.device)
         inputs = tuple([self.inputs[row] for row in rows])
-        return Batch(inputs, labels, tensors, Random(seed), self.encode, self.backward)
+        return Batch(inputs, labels, tensors, Random(seed), self.encode, self.backward, progress)
 
     def encode(self, inputs: Sequence[TextInput]) -> Mapping[str, Tensor]:
         """Other texts as the model's arguments."""

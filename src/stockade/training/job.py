@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from stockade.training.data import HOLD_OUT, TextSet, TrainingData, prepare_data
 from stockade.training.devices import Device, make_device
 from stockade.training.evaluation import evaluate_classes, evaluate_loss
 from stockade.training.generators import own_generators, seed_all
+from stockade.training.kit import MakeObjective, TrainingKit
 from stockade.training.loop import Observer, Training, fit, make_optimiser
 from stockade.training.network import Origin, Start, language_objective, make_encoder, shape_fingerprint
 from stockade.training.objective import CrossEntropy, Objective, class_weights
@@ -43,7 +44,8 @@ def train(
     hold_out: float = HOLD_OUT,
     labels: tuple[str, ...] | None = None,
     label_map: Mapping[str, str] | None = None,
-    objective: Objective | None = None,
+    objective: Objective | MakeObjective | None = None,
+    defenses: Sequence[Mapping[str, Any]] = (),
     resume: bool = False,
     device: str | None = None,
     request: Mapping[str, Any] | None = None,
@@ -52,7 +54,8 @@ def train(
     """Train `origin` on `data` into the folder `out`.
 
     `data` and `validation` are data sources or references to some; without `validation` a seeded share of each class
-    is held out. `objective` changes the loss (see `objective.py`). `request` is kept in the folder's record for whoever
+    is held out. `objective` changes the loss (see `objective.py`), or makes what does (see `kit.py`); `defenses`
+    describes it in the record. `request` is kept in the folder's record for whoever
     wants to repeat the training. A folder that is complete already is only read.
     """
     out = Path(out)
@@ -66,8 +69,8 @@ def train(
         texts = _texts(source, other, origin, start, labels, label_map, hold_out, options.seed)
         seed_all(derive_seed(options.seed, "build"))
         model, tokenizer = _model(origin, start, texts, options.seed)
-        training = _training(model, tokenizer, texts, objective, place, options)
-        config = _config(origin, start, model, texts, options, objective, request or {})
+        training = _training(model, tokenizer, texts, objective, place, options, start is not None)
+        config = _config(origin, start, model, texts, options, objective, defenses, request or {})
         place.same(partial(folders.begin, out, config, resume))
         record = folders.read_record(out)
         if record["complete"]:
@@ -120,15 +123,25 @@ def _training(
     network: Any,
     tokenizer: Any,
     texts: TrainingData,
-    objective: Objective | None,
+    objective: Objective | MakeObjective | None,
     place: Device,
     options: TrainingOptions,
+    trained: bool,
 ) -> Training:
     """Everything the loop needs; nothing is written yet, so what does not fit together leaves no folder behind."""
     network.to(place.device)
     encoder = make_encoder(network, tokenizer, options.max_length)
     dropout = WordDropout.of(options.word_dropout, encoder)
-    goal = objective or _objective(network, tokenizer, texts, place, options)
+    goal = _objective(network, tokenizer, texts, place, options)
+    if callable(objective):
+        part = texts.train
+        goal = objective(
+            TrainingKit(
+                network, tokenizer, encoder, texts.classes, part.inputs, part.labels, goal, options.seed, trained
+            )
+        )
+    elif objective is not None:
+        goal = objective
     train = _batches(texts.train, encoder, place, options, dropout, place.rank, place.world)
     judged = _batches(texts.validation, encoder, place, options)
     evaluate = (
@@ -161,6 +174,7 @@ def _batches(
         dropout,
         rank,
         world,
+        options.epochs,
     )
 
 
@@ -177,7 +191,8 @@ def _config(
     model: Any,
     texts: TrainingData,
     options: TrainingOptions,
-    objective: Objective | None,
+    objective: Objective | MakeObjective | None,
+    defenses: Sequence[Mapping[str, Any]],
     request: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What decides the trained weights; a training is resumed only if nothing of it differs."""
@@ -188,9 +203,15 @@ def _config(
         "shapes": shape_fingerprint(model),
         "sources": dict(origin.sources),
         "sizes": dict(origin.sizes),
-        "objective": None if objective is None else f"{type(objective).__module__}.{type(objective).__qualname__}",
+        "objective": None if objective is None or defenses else _name_of(objective),
+        "defenses": list(defenses),
         "options": kept,
         "data": texts.described(),
         "request": dict(request),
     }
     return json.loads(json.dumps(config))  # type: ignore[no-any-return]
+
+
+def _name_of(objective: Objective | MakeObjective) -> str:
+    kind = objective if hasattr(objective, "__qualname__") else type(objective)
+    return f"{kind.__module__}.{kind.__qualname__}"

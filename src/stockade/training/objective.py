@@ -44,6 +44,8 @@ class Batch:
     """Tokenises and pads texts for the model."""
     backward: Callable[[Tensor], None]
     """For objectives of several passes: adds this part's gradient to the weights now; `loss` returns the last part."""
+    progress: float = 0.0
+    """How much of the training is over, from 0 to 1."""
 
     def __len__(self) -> int:
         return len(self.inputs)

@@ -1,0 +1,46 @@
+"""Which words of a text are hidden: how many stay, and which, drawn at random.
+
+One function says how many words are kept, for training, prediction and certificates alike: it depends on the number of
+words and the rate only, never on the words.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Keep = NDArray[np.bool_]
+"""A row for each copy of a text, a column for each word: whether the word stays."""
+
+
+def kept_words(words: int, rate: float, minimum: int = 1) -> int:
+    """How many of so many words stay at a mask rate: words - round(rate * words) in Python's rounding, but at least
+    `minimum` (all of a text that has no more).
+    """
+    return min(words, max(minimum, words - round(rate * words)))
+
+
+def draw_masks(rng: np.random.Generator, words: int, kept: int, copies: int) -> Keep:
+    """For each copy `kept` of the words, every choice as likely as any other."""
+    return _lowest(rng.random((copies, words)), kept)
+
+
+def draw_weighted_masks(rng: np.random.Generator, weights: NDArray[np.float64], kept: int, copies: int) -> Keep:
+    """For each copy words to hide, drawn one after another without replacement, by weight; `kept` of them stay.
+
+    Words of weight 0 are hidden last. Exponential clocks give the order of such draws: the word whose clock of rate
+    `weight` rings first is drawn first.
+    """
+    words = len(weights)
+    clocks = rng.exponential(size=(copies, words)) / np.maximum(weights, 1e-300)
+    return ~_lowest(clocks, words - kept)
+
+
+def _lowest(keys: NDArray[np.float64], count: int) -> Keep:
+    """The `count` lowest of each row."""
+    chosen = np.zeros(keys.shape, dtype=np.bool_)
+    if 0 < count < keys.shape[1]:
+        np.put_along_axis(chosen, np.argpartition(keys, count - 1, axis=1)[:, :count], True, axis=1)
+    elif count:
+        chosen[:] = True
+    return chosen

@@ -1,0 +1,1 @@
+"""Published defenses: each is one file, found by name in `registry`."""

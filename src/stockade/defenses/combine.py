@@ -1,0 +1,34 @@
+"""How the answers to several copies of a text become one: votes, mean logits, mean probabilities.
+
+A logarithm of a probability is a logit up to a constant of its row, which moves the mean of every class alike: so means
+of logits are computed from probabilities alone, of any model. Only the length of a logit row depends on that constant;
+`normalised-logit` takes the logits that sum to zero.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stockade.core.example import Scores
+
+Combination = Literal["vote", "logit", "normalised-logit", "probability"]
+_LEAST = 1e-300
+
+
+def combine(rows: NDArray[np.float64], how: Combination) -> Scores:
+    """The class probabilities that the rows, one per copy, give together."""
+    if how == "vote":
+        counts = np.bincount(rows.argmax(1), minlength=rows.shape[1])
+        return Scores(tuple((counts / len(rows)).tolist()))
+    if how == "probability":
+        return Scores(tuple(rows.mean(0).tolist()))
+    logits = np.log(np.maximum(rows, _LEAST))
+    if how == "normalised-logit":
+        logits -= logits.mean(1, keepdims=True)
+        logits /= np.maximum(np.linalg.norm(logits, axis=1, keepdims=True), 1e-12)
+    mean = logits.mean(0)
+    shares = np.exp(mean - mean.max())
+    return Scores(tuple((shares / shares.sum()).tolist()))

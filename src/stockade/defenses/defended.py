@@ -1,0 +1,110 @@
+"""A classifier inside a defense: itself a classifier, so that any attack runs on it and defenses nest.
+
+A defense that acts when the model is asked has a coroutine `answer(text, rng)`: it awaits requests to the model it
+stands around and returns class probabilities. `Defended` makes a classifier of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Coroutine, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from stockade.core.errors import ModelError, ScoringFailed
+from stockade.core.example import Scores
+from stockade.core.protocols import Classifier, Fingerprinted, Probabilities
+from stockade.core.seeds import derive_seed
+from stockade.core.text import Text, TextInput
+from stockade.engine.composite import make_scoring
+from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.requests import Draw, Score
+from stockade.models.language import LanguageModels
+
+DEFAULT_LANGUAGE = LanguageModels()
+
+
+@runtime_checkable
+class AnsweringDefense(Protocol):
+    """A defense that acts when the model is asked: a frozen dataclass of options with one coroutine.
+
+    `randomised` says whether two answers to the same text may differ. Every random choice comes from `rng`.
+    """
+
+    @property
+    def randomised(self) -> bool: ...
+
+    def answer(self, text: Text, rng: np.random.Generator) -> Coroutine[Any, Any, Scores]: ...
+
+    def check(self, inner: Classifier) -> None:
+        """Say in one sentence what the model lacks, if it lacks anything."""
+        ...
+
+
+@runtime_checkable
+class TwinnedDefense(Protocol):
+    """A defense with a twin that answers the same in the mean, but shows an attacker how close a text is: votes hide
+    that, mean probabilities do not.
+    """
+
+    def twin(self) -> AnsweringDefense: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Defended:
+    """A classifier inside one defense."""
+
+    name: str
+    defense: AnsweringDefense
+    inner: Classifier
+    seed: int = 0
+    language: LanguageModels = DEFAULT_LANGUAGE
+
+    def __post_init__(self) -> None:
+        self.defense.check(self.inner)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.inner.labels
+
+    @property
+    def deterministic(self) -> bool:
+        return self.inner.deterministic and not self.defense.randomised
+
+    def answer(self, text: Text, draw: int) -> Coroutine[Any, Any, Scores]:
+        return self.defense.answer(text, np.random.default_rng(derive_seed(self.seed, self.name, draw)))
+
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
+        """Class probabilities of each text; the same text has the same answer whatever else is asked with it."""
+        service = make_scoring(
+            self,
+            filling=FillingService(self.language.make_masked_lm),
+            embedding=EmbeddingService(self.language.make_encoder),
+        )
+        rows: list[tuple[float, ...]] = []
+        for scores in service.answer_scores([_named(one) for one in inputs]):
+            if isinstance(scores, ScoringFailed):
+                raise ModelError(f"The defended model has no answer: {scores}.")
+            rows.append(scores[0].probabilities)  # type: ignore[index]  # only a failure is no list
+        return np.array(rows, dtype=np.float64).reshape(len(inputs), len(self.labels))
+
+    def fingerprint(self) -> str:
+        """Of the model inside, the defense and its options."""
+        inside = self.inner.fingerprint() if isinstance(self.inner, Fingerprinted) else type(self.inner).__qualname__
+        options = json.dumps(asdict(self.defense), sort_keys=True, default=str)  # type: ignore[call-overload]
+        return hashlib.sha256(f"{inside} {self.name} {options} {self.seed}".encode()).hexdigest()
+
+    def twin(self) -> Defended | None:
+        """The same with the defense's twin, if it has one."""
+        if not isinstance(self.defense, TwinnedDefense):
+            return None
+        return replace(self, defense=self.defense.twin())
+
+
+def _named(one: TextInput) -> Score:
+    """The question for one text; its random choices depend on the text alone."""
+    text = Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0])
+    return Score([text], draw=Draw(derive_seed("predict", repr(one)), 0))

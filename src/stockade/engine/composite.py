@@ -1,0 +1,122 @@
+"""The service that scores with a classifier which asks another one: all answers of a round are run as searches of their
+own over the inner classifier, so that what they ask is served together.
+
+The random choices of a randomised classifier are named by the search that asks and by how much it has asked before,
+never by call order: resume and concurrency do not change them. A deterministic one makes the same choices always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stockade.core.errors import ModelError, ScoringFailed, SearchStopped, StockadeError
+from stockade.core.example import Scores
+from stockade.core.protocols import Classifier, CompositeClassifier, Probabilities
+from stockade.core.text import Text, TextInput
+from stockade.engine.batching import TokenBudget
+from stockade.engine.cache import BoundedCache
+from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.requests import Confirm, Draw, Masked, Score
+from stockade.engine.scheduler import Scheduler, Search
+from stockade.engine.scoring import Scoring, ScoringService
+from stockade.engine.verdicts import Verdict, collected, reason_of
+
+_AT_ONCE = 256
+_UNNAMED = Draw(0, 0)
+
+
+def make_scoring(
+    classifier: Classifier,
+    budget: TokenBudget | None = None,
+    *,
+    filling: FillingService | None = None,
+    embedding: EmbeddingService | None = None,
+) -> Scoring:
+    """The service for a classifier of either kind; `budget` is of the innermost one."""
+    if not isinstance(classifier, CompositeClassifier):
+        return ScoringService(classifier, budget)
+    inner = make_scoring(classifier.inner, budget, filling=filling, embedding=embedding)
+    return CompositeService(classifier, inner, filling, embedding)
+
+
+class CompositeService:
+    """Scores texts for all searches with a classifier that asks the one of `inner`."""
+
+    def __init__(
+        self,
+        classifier: CompositeClassifier,
+        inner: Scoring,
+        filling: FillingService | None = None,
+        embedding: EmbeddingService | None = None,
+    ) -> None:
+        self.classifier: Classifier = classifier
+        self._composite, self._inner = classifier, inner
+        self._scheduler = Scheduler.for_classifier(inner, _AT_ONCE, filling=filling, embedding=embedding)
+        self._cache: BoundedCache[Verdict] = BoundedCache()
+
+    @property
+    def rows(self) -> int:
+        return self._inner.rows
+
+    @property
+    def model_seconds(self) -> float:
+        return self._inner.model_seconds
+
+    def charge(self, rows: int, seconds: float) -> None:
+        self._inner.charge(rows, seconds)
+
+    def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
+        if self._composite.deterministic:
+            table = self._score_unique({text.input: text for request in requests for text in request.asked})
+            return [collected([table[text.input] for text in request.asked]) for request in requests]
+        asked = [
+            (text, (request.draw or _UNNAMED).seed(number))
+            for request in requests
+            for number, text in enumerate(request.asked)
+        ]
+        verdicts = iter(self._answers(asked))
+        return [collected([next(verdicts) for _ in request.asked]) for request in requests]
+
+    def answer_confirmations(self, requests: Sequence[Confirm]) -> list[list[Scores] | SearchStopped]:
+        """Each text by itself, past all caches; a randomised classifier with other choices each time."""
+        answers = []
+        for request in requests:
+            draw = request.draw or _UNNAMED
+            seeds = [0 if self._composite.deterministic else draw.seed(number) for number in range(request.draws)]
+            answers.append(collected(self._answers([(request.text, seed) for seed in seeds])))
+        return answers
+
+    def answer_masked(self, requests: Sequence[Masked]) -> list[Probabilities | SearchStopped]:
+        raise ModelError(
+            "A defense that hides words must stand directly around the model: name it last, after the other defenses."
+        )
+
+    def _score_unique(self, texts: dict[TextInput, Text]) -> dict[TextInput, Verdict]:
+        table = {item: known for item in texts if (known := self._cache.get(item)) is not None}
+        missing = [item for item in texts if item not in table]
+        for item, verdict in zip(missing, self._answers([(texts[item], 0) for item in missing]), strict=True):
+            table[item] = verdict
+            self._cache.put(item, verdict)
+        return table
+
+    def _answers(self, asked: Sequence[tuple[Text, int]]) -> list[Verdict]:
+        searches = [self._search(text, seed) for text, seed in asked]
+        places = {id(search): place for place, search in enumerate(searches)}
+        verdicts: list[Verdict] = [ScoringFailed("the model gave no answer")] * len(asked)
+        for finished in self._scheduler.run(searches):
+            result = finished.result
+            if isinstance(result, SearchStopped):
+                result = ScoringFailed(str(result))
+            verdicts[places[id(finished.search)]] = result
+        return verdicts
+
+    def _search(self, text: Text, seed: int) -> Search[Verdict]:
+        async def answer() -> Verdict:
+            try:
+                return await self._composite.answer(text, seed)
+            except (SearchStopped, StockadeError):
+                raise
+            except Exception as error:  # a fault in one answer must not cost the others
+                return ScoringFailed(reason_of(error))
+
+        return Search(answer, weight=len(str(text)), draws=seed)
