@@ -21,13 +21,18 @@ def command(
     if not.
     """
     from stockade.jobs import ModelOptions
+    from stockade.models.language import LanguageModels
     from stockade.runs.run import Run
     from stockade.runs.verify import verify
 
     opened = Run(run)
     names = [name.strip() for name in labels.split(",")] if labels else list(opened.labels)
-    options = ModelOptions(names, outputs, None, allow_pickle, trust_remote_code)
-    result = verify(opened, options.load(model or opened.manifest["model"]["reference"]))
+    config = opened.manifest["config"]
+    defenses = config["model_options"].get("defenses", ())
+    options = ModelOptions(names, outputs, None, allow_pickle, trust_remote_code, defenses)
+    language = LanguageModels(config["mlm"], config["encoder"])
+    victim = options.load(model or opened.manifest["model"]["reference"], seed=config["seed"], language=language)
+    result = verify(opened, victim)
     for problem in result.problems:
         click.echo(problem)
     verdict = "all hold" if result.holds else f"{len(result.problems)} problems"

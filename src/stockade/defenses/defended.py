@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -53,6 +53,15 @@ class TwinnedDefense(Protocol):
     def twin(self) -> AnsweringDefense: ...
 
 
+@runtime_checkable
+class ResourcefulDefense(Protocol):
+    """A defense whose answers depend on files besides its options."""
+
+    def resources(self) -> Mapping[str, str]:
+        """What they are for, and fingerprints of what is in them."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Defended:
     """A classifier inside one defense."""
@@ -92,10 +101,15 @@ class Defended:
         return np.array(rows, dtype=np.float64).reshape(len(inputs), len(self.labels))
 
     def fingerprint(self) -> str:
-        """Of the model inside, the defense and its options."""
+        """Of the model inside, the defense, its options and its files."""
         inside = self.inner.fingerprint() if isinstance(self.inner, Fingerprinted) else type(self.inner).__qualname__
         options = json.dumps(asdict(self.defense), sort_keys=True, default=str)  # type: ignore[call-overload]
-        return hashlib.sha256(f"{inside} {self.name} {options} {self.seed}".encode()).hexdigest()
+        files = dict(self.defense.resources()) if isinstance(self.defense, ResourcefulDefense) else ""
+        return hashlib.sha256(f"{inside} {self.name} {options} {self.seed}{files}".encode()).hexdigest()
+
+    def described(self) -> dict[str, Any]:
+        """The defense with every option, as a manifest records it."""
+        return {"name": self.name, "options": asdict(self.defense)}  # type: ignore[call-overload]
 
     def twin(self) -> Defended | None:
         """The same with the defense's twin, if it has one."""
@@ -108,3 +122,12 @@ def _named(one: TextInput) -> Score:
     """The question for one text; its random choices depend on the text alone."""
     text = Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0])
     return Score([text], draw=Draw(derive_seed("predict", repr(one)), 0))
+
+
+def defenses_of(classifier: Classifier) -> list[dict[str, Any]]:
+    """What stands around a model, from the outside in."""
+    found = []
+    while isinstance(classifier, Defended):
+        found.append(classifier.described())
+        classifier = classifier.inner
+    return found

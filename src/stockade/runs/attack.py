@@ -17,6 +17,7 @@ from stockade.core.records import Record, Status
 from stockade.core.seeds import derive_rng, derive_seed
 from stockade.core.text import TextInput
 from stockade.datasets import ExampleSet
+from stockade.defenses.defended import defenses_of
 from stockade.engine.batching import TokenBudget, TuningMemory
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
@@ -198,12 +199,14 @@ def tuning_memory(classifier: Classifier) -> TuningMemory | None:
 def describe_model(reference: str, classifier: Classifier) -> dict[str, Any]:
     """What the manifest says of the model."""
     fingerprint = classifier.fingerprint() if isinstance(classifier, Fingerprinted) else None
-    return {
+    described = {
         "reference": reference,
         "labels": list(classifier.labels),
         "deterministic": classifier.deterministic,
         "fingerprint": fingerprint,
     }
+    defenses = defenses_of(classifier)
+    return {**described, "defenses": defenses} if defenses else described
 
 
 class _Watch:

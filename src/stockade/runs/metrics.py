@@ -17,6 +17,7 @@ from stockade.runs.store import Effort
 
 SCHEMA = 1
 _ENOUGH = 10
+_SHARP = 0.5
 
 
 def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale: str | None = None) -> dict[str, Any]:
@@ -68,8 +69,10 @@ def assert_identity(summary: Mapping[str, Any]) -> None:
         assert abs((success or 0.0) - (1 - robust / clean)) < 1e-9, summary
 
 
-def warnings_for(summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
-    """What a reader must know before believing the numbers."""
+def warnings_for(
+    summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[str], sharp: float | None = None
+) -> list[str]:
+    """What a reader must know before believing the numbers; `sharp` is the share of unanimous votes, of voters."""
     if not summaries:
         return []
     first = next(iter(summaries.values()))
@@ -83,10 +86,21 @@ def warnings_for(summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[st
         )
     elif accuracy == 0 and first["n"]:
         warnings.append("The model is wrong on every clean text, so nothing was attacked: are the labels swapped?")
+    if sharp is not None and sharp >= _SHARP:
+        warnings.append(
+            f"All copies vote alike on {sharp:.0%} of the clean texts. Such votes starve attacks that follow scores, "
+            "so what they could not fool is no evidence of robustness: see the other ways of `stockade evaluate`."
+        )
     for name, summary in summaries.items():
         if summary["errors"]:
             warnings.append(f"{name}: {summary['errors']} examples ended in an error and are left out of all rates.")
     return warnings
+
+
+def sharp_votes(records: Iterable[Record]) -> float | None:
+    """The share of clean texts on which a defense that votes is unanimous; None if nothing was scored."""
+    known = [record.original_scores for record in records if record.original_scores is not None]
+    return sum(max(scores) == 1.0 for scores in known) / len(known) if known else None
 
 
 class _Mean:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,15 @@ class Run:
     def attacks(self) -> tuple[str, ...]:
         return tuple(attack["key"] for attack in self.manifest["config"]["attacks"])
 
+    @property
+    def defenses(self) -> list[str]:
+        """What stood around the model, from the outside in, with the options that matter to a reader."""
+        return [_in_short(one) for one in self.manifest["model"].get("defenses", ())]
+
+    @property
+    def _votes(self) -> bool:
+        return any(one["options"].get("combine") == "vote" for one in self.manifest["model"].get("defenses", ()))
+
     def records(self, attack: str | None = None, status: Status | None = None) -> Iterator[Record]:
         """The results one by one, without holding them all."""
         with self.store() as store:
@@ -70,13 +79,15 @@ class Run:
             attacks = {
                 name: metrics.summarise_attack(store.records(name), store.effort(name), scale) for name in self.attacks
             }
-        warnings = metrics.warnings_for(attacks, self.labels)
+            sharp = metrics.sharp_votes(store.records(self.attacks[0])) if self._votes and self.attacks else None
+        warnings = metrics.warnings_for(attacks, self.labels, sharp)
         total = self.manifest["data"]["size"]
         done = min((a["n"] + a["errors"] for a in attacks.values()), default=0)
         return {
             "schema": metrics.SCHEMA,
             "run": self.name,
             "model": self.manifest["model"]["reference"],
+            **({"defenses": self.defenses} if self.defenses else {}),
             "data": self.manifest["data"]["reference"],
             "complete": done == total,
             "examples": total,
@@ -111,3 +122,8 @@ class Run:
         from stockade.report import render_fragment
 
         return render_fragment(self)
+
+
+def _in_short(defense: Mapping[str, Any]) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in defense["options"].items() if value is not None)
+    return f"{defense['name']}({options})"

@@ -1,5 +1,5 @@
 """Check a run against its model: every recorded success must fool the model again, and every number must follow from
-the rows.
+the rows. A randomised model is asked many times, with fresh random choices.
 """
 
 from __future__ import annotations
@@ -8,14 +8,20 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stockade.core.errors import RunError
+from stockade.attacks.trial import DRAWS
+from stockade.core.errors import RunError, SearchStopped
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.records import Record
+from stockade.core.seeds import derive_seed
 from stockade.core.text import Text, TextInput
+from stockade.engine.composite import make_scoring
+from stockade.engine.requests import Confirm, Draw
 from stockade.runs.run import SUMMARY_NAME, Run
 
 _TOLERANCE = 1e-3
+_FEWEST = 4
+"""A text that fools in half of all draws has fewer hits among 20 once in 800 times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +41,11 @@ def verify(run: Run, classifier: Classifier, observer: Callable[[int], None] | N
     recorded.
     """
     problems = [*_other_model(run, classifier), *_wrong_summary(run)]
-    checked = 0
+    checked, target = 0, run.manifest["config"].get("target")
     for record in run.records(status="success"):
-        problems += [f"{record.attack}, example {record.id}: {problem}" for problem in _check(record, classifier)]
+        problems += [
+            f"{record.attack}, example {record.id}: {problem}" for problem in _check(record, classifier, target)
+        ]
         checked += 1
         if observer is not None:
             observer(checked)
@@ -62,14 +70,18 @@ def _wrong_summary(run: Run) -> list[str]:
     return [] if written.get("attacks") == computed["attacks"] else [f"{SUMMARY_NAME} does not follow from the results"]
 
 
-def _check(record: Record, classifier: Classifier) -> list[str]:
+def _check(record: Record, classifier: Classifier, target: str | None) -> list[str]:
     problems = []
     if record.adversarial is None or record.adversarial_scores is None:
         return ["a success without an adversarial text"]
     text = Text.parse(record.adversarial, record.premise)
     if all(edit.op == "replace" for edit in record.edits) and not _explained(record, text):
         problems.append("the recorded edits do not lead from the original to the adversarial text")
-    if classifier.deterministic:
+    if not classifier.deterministic:
+        hits = _hits(classifier, text, record, target)
+        if hits < _FEWEST:
+            problems.append(f"fooled the model in {hits} of {DRAWS} fresh draws only")
+    else:
         scores = _ask(classifier, text.input)
         if classifier.labels[scores.label] != record.adversarial_prediction:
             problems.append(f"recorded {record.adversarial_prediction}, now {classifier.labels[scores.label]}")
@@ -78,6 +90,16 @@ def _check(record: Record, classifier: Classifier) -> list[str]:
     if record.adversarial_prediction == record.label:
         problems.append("the recorded prediction is the true label")
     return problems
+
+
+def _hits(classifier: Classifier, text: Text, record: Record, target: str | None) -> int:
+    """How often the text fools a randomised model."""
+    question = Confirm(text, DRAWS, Draw(derive_seed("verify", record.attack, record.id), 0))
+    (answers,) = make_scoring(classifier).answer_confirmations([question])
+    if isinstance(answers, SearchStopped):
+        return 0
+    said = [classifier.labels[scores.label] for scores in answers]
+    return sum(one != record.label if target is None else one == target for one in said)
 
 
 def _explained(record: Record, text: Text) -> bool:
