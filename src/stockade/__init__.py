@@ -21,16 +21,19 @@ if TYPE_CHECKING:
     from stockade.core.text import Text
     from stockade.datasets import load_data
     from stockade.engine.requests import Score
+    from stockade.evaluation.running import Evaluation, evaluate
     from stockade.models import load_model
     from stockade.runs.run import Run
     from stockade.studies.running import Study, study
     from stockade.training.job import Trained
+    from stockade.tuning.running import Tuned, tune
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Classifier": "stockade.core.protocols",
     "DataOptions": "stockade.api",
+    "Evaluation": "stockade.evaluation.running",
     "Example": "stockade.core.example",
     "ModelOptions": "stockade.api",
     "Outcome": "stockade.core.records",
@@ -42,18 +45,22 @@ _HOMES = {
     "Study": "stockade.studies.running",
     "Text": "stockade.core.text",
     "Trained": "stockade.training.job",
+    "Tuned": "stockade.tuning.running",
     "attack": "stockade.api",
     "defend": "stockade.api",
+    "evaluate": "stockade.evaluation.running",
     "load_data": "stockade.datasets",
     "load_model": "stockade.models",
     "resume": "stockade.api",
     "study": "stockade.studies.running",
     "train": "stockade.api",
+    "tune": "stockade.tuning.running",
 }
 
 __all__ = [
     "Classifier",
     "DataOptions",
+    "Evaluation",
     "Example",
     "ModelOptions",
     "Outcome",
@@ -65,13 +72,16 @@ __all__ = [
     "Study",
     "Text",
     "Trained",
+    "Tuned",
     "attack",
     "defend",
+    "evaluate",
     "load_data",
     "load_model",
     "resume",
     "study",
     "train",
+    "tune",
 ]
 
 

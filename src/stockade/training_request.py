@@ -79,6 +79,7 @@ class TrainingRequest:
     ) -> Trained:
         """Carry it out."""
         options = self.training_options()
+        from stockade.defenses.augmentation import combined_rewrite
         from stockade.defenses.folders import keep_defenses
         from stockade.defenses.registry import make_defense
         from stockade.defenses.trained import combined_objective
@@ -100,6 +101,7 @@ class TrainingRequest:
             labels=self.labels,
             label_map=self.data_options.label_map,
             objective=combined_objective(named) or objective,
+            rewrite=combined_rewrite(named),
             defenses=[one.described() for one in named],
             resume=resume,
             device=device,

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from stockade.runs.run import Run
 
 VICTIMS = ("sentiment-cnn", "sentiment-lstm", "sentiment-bert")
 ATTACKS = ("deepwordbug@textattack", "pwws")
 SECONDS_PER_ATTACK = 30.0
+HARDENED = "sentiment-cnn"
+DEFENSE = "ranmask:rate=0.7,copies=50"
+TRAINING: dict[str, Any] = {"epochs": 2, "learning_rate": 5e-4, "schedule": "linear"}
+"""Two epochs more on masked texts: enough to read them, done in seconds."""
 
 
 @click.command("demo")
@@ -22,9 +30,9 @@ SECONDS_PER_ATTACK = 30.0
 @click.option("--limit", type=int, default=40, show_default=True, help="Texts per victim.")
 @click.option("--seed", type=int, default=0, show_default=True)
 def command(out: Path, limit: int, seed: int) -> None:
-    """Attack the three built-in victims and write a report. Nothing to prepare, nothing to download."""
-    from stockade import api
-    from stockade.cli.progress import watch
+    """Attack the three built-in victims, harden one of them, attack it again, and write a report. Nothing to prepare,
+    nothing to download.
+    """
     from stockade.cli.tables import console, diff_line, print_warnings, summary_table
     from stockade.report import write_report
 
@@ -34,21 +42,7 @@ def command(out: Path, limit: int, seed: int) -> None:
         f"Attacking {len(VICTIMS)} sentiment classifiers on {limit} movie-review sentences with "
         f"{' and '.join(ATTACKS)}. Everything comes with the installation.\n"
     )
-    runs = []
-    for victim in VICTIMS:
-        with watch(f"{victim}: ") as observer:
-            run = api.attack(
-                f"builtin:{victim}",
-                "builtin:reviews",
-                *ATTACKS,
-                limit=limit,
-                seed=seed,
-                seconds=SECONDS_PER_ATTACK,
-                out=folder / victim,
-                observer=observer,
-            )
-        runs.append(run)
-        write_report([run], run.folder / "report.html")
+    runs = [_attacked(f"builtin:{victim}", folder / victim, limit, seed) for victim in VICTIMS]
     screen.print(summary_table([(run.name, run) for run in runs], screen.width))
     for run in runs:
         print_warnings(screen, run)
@@ -56,16 +50,66 @@ def command(out: Path, limit: int, seed: int) -> None:
     if example is not None:
         screen.print(f"\nFor example, {example.original_prediction} becomes {example.adversarial_prediction}:")
         screen.print(diff_line(example), soft_wrap=True)
+    screen.print(
+        f"\nHardening {HARDENED} with {DEFENSE}: two more epochs with words hidden at random, and answers that are the "
+        "mean over many masked copies. The same texts and attacks again:\n"
+    )
+    before, after = runs[VICTIMS.index(HARDENED)], _hardened(folder, limit, seed)
+    screen.print(summary_table([("before", before), ("after", after)], screen.width))
+    print_warnings(screen, after)
+    runs.append(after)
     report = write_report(runs, folder / "report.html")
     screen.print(f"\nReport: {report}\n")
     screen.print("Try next:", style="bold")
     for line in (
-        f"stockade show {runs[-1].folder}",
+        f"stockade show {runs[len(VICTIMS) - 1].folder}",
         "stockade attack builtin:sentiment-bert YOUR.csv --attack pwws --limit 50",
         "stockade attack YOUR-MODEL-FOLDER YOUR.csv --attack deepwordbug --attack pwws --out runs/mine",
+        f"stockade evaluate {folder / 'models' / HARDENED} builtin:reviews --attack textfooler --limit 40",
         "stockade ls attacks",
+        "stockade ls defenses",
     ):
         screen.print(f"  {line}", soft_wrap=True, highlight=False)
+
+
+def _attacked(model: str, folder: Path, limit: int, seed: int) -> Run:
+    from stockade import api
+    from stockade.cli.progress import watch
+    from stockade.report import write_report
+
+    with watch(f"{folder.name}: ") as observer:
+        run = api.attack(
+            model,
+            "builtin:reviews",
+            *ATTACKS,
+            limit=limit,
+            seed=seed,
+            seconds=SECONDS_PER_ATTACK,
+            out=folder,
+            observer=observer,
+        )
+    write_report([run], run.folder / "report.html")
+    return run
+
+
+def _hardened(folder: Path, limit: int, seed: int) -> Run:
+    """The victim trained on with the defense, and attacked inside it."""
+    from stockade import api
+    from stockade.cli.progress import watch_training
+
+    model = folder / "models" / HARDENED
+    with watch_training() as observer:
+        api.train(
+            "builtin:reviews:train",
+            model=f"builtin:{HARDENED}",
+            validation="builtin:reviews:validation",
+            defenses=[DEFENSE],
+            out=model,
+            seed=seed,
+            observer=observer,
+            **TRAINING,
+        )
+    return _attacked(str(model), folder / f"{HARDENED}-hardened", limit, seed)
 
 
 def _fresh(out: Path) -> Path:

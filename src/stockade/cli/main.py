@@ -13,7 +13,21 @@ import click
 from stockade import __version__
 from stockade.core.errors import StockadeError
 
-COMMANDS = ("attack", "demo", "doctor", "export", "lexicon", "ls", "report", "show", "study", "train", "verify")
+COMMANDS = (
+    "attack",
+    "demo",
+    "doctor",
+    "evaluate",
+    "export",
+    "lexicon",
+    "ls",
+    "report",
+    "show",
+    "study",
+    "train",
+    "tune",
+    "verify",
+)
 EXIT_ERROR, EXIT_INTERRUPTED = 2, 130
 
 

@@ -127,6 +127,45 @@ class ZeroingClassifier(Protocol):
         ...
 
 
+ImportanceObjective = Literal["loss_pred", "logit_pred", "half_sq_norm"]
+"""What importance is the gradient of: the loss of the predicted class, its logit, or half the sum of squared logits."""
+
+TokenScores = tuple[tuple[float, ...], ...]
+"""For each word of a text a number for each of its tokens; none for words the model does not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoisedCopies:
+    """Copies of a text with Gaussian noise on the input vectors of some tokens, which are (word, token of the word).
+
+    The noise of all copies comes from `seed` and from nothing else.
+    """
+
+    text: Text
+    tokens: tuple[tuple[int, int], ...]
+    deviation: float
+    copies: int
+    seed: int
+
+
+@runtime_checkable
+class ImportanceClassifier(Protocol):
+    """A classifier that shows how much its answer depends on each token."""
+
+    def token_importance(self, texts: Sequence[Text], objective: ImportanceObjective) -> list[TokenScores]:
+        """For each text the L2 norms of the objective's gradient with respect to its tokens' input vectors."""
+        ...
+
+
+@runtime_checkable
+class NoisedClassifier(Protocol):
+    """A classifier that can be asked as if its input vectors were noisy."""
+
+    def predict_noised(self, asked: Sequence[NoisedCopies]) -> Probabilities:
+        """Class probabilities of all copies, a row each, in order."""
+        ...
+
+
 @runtime_checkable
 class RepresentingClassifier(Protocol):
     """A classifier that shows its sentence vectors: what its last layer reads."""
@@ -196,6 +235,10 @@ class MaskedLanguageModel(Protocol):
         self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
     ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
         """Guesses at every piece of the words at the spans of each text, which are seen as they are."""
+        ...
+
+    def surprises(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
+        """How unexpected the words at the spans of each text are, which are seen as they are."""
         ...
 
     def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]: ...

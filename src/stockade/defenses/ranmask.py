@@ -6,22 +6,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Scores
-from stockade.core.masks import Keep, draw_masks, kept_words
+from stockade.core.masks import Keep, draw_masks, draw_weighted_masks, kept_words
 from stockade.core.protocols import Classifier, CompositeClassifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, combine
 from stockade.defenses.registry import register
-from stockade.engine.requests import Masked, Score
+from stockade.engine.requests import Masked, Score, Surprise
 
 if TYPE_CHECKING:
     from stockade.training.kit import TrainingKit
     from stockade.training.objective import Objective
 
 Draws = Literal["fresh", "fixed"]
+Sampling = Literal["uniform", "lm"]
 
 
 @register(
@@ -41,12 +43,14 @@ class RanMask:
 
     `rate` is the share of words that are hidden, `kept` the fewest that stay; words are what blanks separate, of a pair
     those of the hypothesis. `combine` is how the `copies` become one answer. With `draws=fixed` texts of equal length
-    always have the same masks. `curriculum` is the rate that training begins with; it rises to `rate` in the first
-    60 % of the training. `mask` is what hides a word from a black box; other models have a mask token.
+    always have the same masks. With `sampling=lm` words that a masked LM did not expect are hidden more often (section
+    4.3); which words are hidden then depends on the words, so no certificate holds. `curriculum` is the rate that
+    training begins with; it rises to `rate` in the first 60 % of the training. `mask` is what hides a word from a black
+    box; other models have a mask token.
 
     Differences to the paper: one function says how many words stay, in training, prediction and certificates (the
-    released code keeps two words at least and certifies as if it did not); mean probabilities are the default, because
-    votes starve attackers that follow scores and so flatter the defense.
+    released code keeps two words at least and certifies as if it did not); training always draws uniformly; mean
+    probabilities are the default, because votes starve attackers that follow scores and so flatter the defense.
     """
 
     rate: float = 0.3
@@ -54,6 +58,7 @@ class RanMask:
     combine: Combination = "probability"
     kept: int = 1
     draws: Draws = "fresh"
+    sampling: Sampling = "uniform"
     curriculum: float | None = None
     mask: str = "[MASK]"
 
@@ -85,13 +90,17 @@ class RanMask:
         words = str(text).split()
         if not words:
             return (await Score([text]))[0]
-        return combine(await Masked(words, text.premise, self.masks(rng, len(words)), self.mask), self.combine)
+        weights = None if self.sampling == "uniform" else np.array(await Surprise(tuple(words)))
+        return combine(await Masked(words, text.premise, self.masks(rng, len(words), weights), self.mask), self.combine)
 
-    def masks(self, rng: np.random.Generator, words: int) -> Keep:
-        """Which words each copy of a text of so many words shows."""
+    def masks(self, rng: np.random.Generator, words: int, weights: NDArray[np.float64] | None = None) -> Keep:
+        """Which words each copy of a text of so many words shows; words of more weight are hidden more often."""
         if self.draws == "fixed":
             rng = np.random.default_rng(derive_seed("ranmask", int(rng.integers(2**63)), words))
-        return draw_masks(rng, words, kept_words(words, self.rate, self.kept), self.copies)
+        kept = kept_words(words, self.rate, self.kept)
+        if weights is None:
+            return draw_masks(rng, words, kept, self.copies)
+        return draw_weighted_masks(rng, weights, kept, self.copies)
 
     def objective(self, kit: TrainingKit) -> Objective:
         from stockade.defenses.masked_training import MaskedTraining

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Sequence
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from stockade.core.protocols import Encoded, Filling, MaskedLanguageModel, Sente
 from stockade.core.text import Text, valid_unicode
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
-from stockade.engine.requests import Chances, Embed, Fill, Perplexity, Predict
+from stockade.engine.requests import Chances, Embed, Fill, Perplexity, Predict, Surprise
 
 Answer = TypeVar("Answer")
 Question = tuple[tuple[str, str], tuple[str, ...]]
@@ -27,6 +28,8 @@ _CACHE_BYTES = 128 * 2**20
 _FILL_BYTES = 8_000
 """Fifty guesses: an object of four fields, a float and a number each."""
 _CHANCE_BYTES = 1_000
+_SURPRISE_BYTES = 4_000
+"""The strings of a text's words and a number for each."""
 _EMBED_BYTES = 2_000
 """A vector of 384 numbers and its headers."""
 
@@ -40,6 +43,7 @@ class FillingService:
         self._budget = TokenBudget()
         self._cache: BoundedCache[tuple[Filling, ...]] = BoundedCache(_CACHE_BYTES, _FILL_BYTES)
         self._chances: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _CHANCE_BYTES)
+        self._surprises: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _SURPRISE_BYTES)
 
     def answer(self, requests: Sequence[Fill]) -> list[list[tuple[Filling, ...]]]:
         wanted = [[(_around(text, index), request.count) for text, index in request.places] for request in requests]
@@ -91,6 +95,22 @@ class FillingService:
         unique = list(dict.fromkeys(row for group in rows for row in group))
         found = dict(zip(unique, self._ready().perplexities(unique), strict=True)) if unique else {}
         return [[found[row] for row in group] for group in rows]
+
+    def answer_surprises(self, requests: Sequence[Surprise]) -> list[tuple[float, ...]]:
+        """The surprise of each word; the same text is computed once."""
+        table: dict[tuple[str, ...], tuple[float, ...]] = {}
+        missing: list[tuple[str, ...]] = []
+        for words in dict.fromkeys(request.words for request in requests):
+            known = self._surprises.get(words)
+            if known is None:
+                missing.append(words)
+            else:
+                table[words] = known
+        texts = [valid_unicode(" ".join(words)) for words in missing]
+        for words, found in zip(missing, self._ready().surprises(texts, [_joined_spans(w) for w in missing]), strict=True):
+            table[words] = tuple(found)
+            self._surprises.put(words, table[words])
+        return [table[request.words] for request in requests]
 
     def _ready(self) -> MaskedLanguageModel:
         if self._model is None:
@@ -170,3 +190,9 @@ def _around(text: Text, index: int) -> tuple[str, str]:
 def _spans(text: Text) -> list[tuple[int, int]]:
     """Where each word begins and ends."""
     return [(start, start + len(word)) for start, word in zip(text.starts, text.words, strict=True)]
+
+
+def _joined_spans(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where each word begins and ends when they are joined by blanks."""
+    ends = list(accumulate(len(word) + 1 for word in words))
+    return [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from stockade.core.example import Scores
 from stockade.core.masks import Keep
-from stockade.core.protocols import AttentionQuery, Filling, WordVocabulary
+from stockade.core.protocols import (
+    AttentionQuery,
+    Filling,
+    ImportanceObjective,
+    NoisedCopies,
+    TokenScores,
+    WordVocabulary,
+)
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 
@@ -148,6 +155,21 @@ class Attention(Request[NDArray[np.float32]]):
 
 
 @dataclass(frozen=True, slots=True)
+class Importance(Request[TokenScores]):
+    """How much the victim's answer depends on each token of each word of a text (white box)."""
+
+    text: Text
+    objective: ImportanceObjective = "loss_pred"
+
+
+@dataclass(frozen=True, slots=True)
+class Noised(Request[NDArray[np.float64]]):
+    """Class probabilities of copies of a text with noisy input vectors, a row per copy (white box)."""
+
+    copies: NoisedCopies
+
+
+@dataclass(frozen=True, slots=True)
 class Fill(Request[list[tuple[Filling, ...]]]):
     """What a masked LM would write in place of one word of each text, its first `count` guesses, best first.
 
@@ -173,6 +195,15 @@ class Predict(Request[list[tuple[tuple[Filling, ...], ...]]]):
 
     text: Text
     count: int = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Surprise(Request[tuple[float, ...]]):
+    """How unexpected a masked LM finds each of these words, in the text they make joined by blanks and seen as it is:
+    the mean of -ln p over the word's pieces, 0 for words beyond what the LM reads.
+    """
+
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

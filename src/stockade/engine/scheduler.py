@@ -25,7 +25,9 @@ from stockade.engine.requests import (
     Embed,
     Fill,
     Gradient,
+    Importance,
     Masked,
+    Noised,
     Perplexity,
     Predict,
     Query,
@@ -33,6 +35,7 @@ from stockade.engine.requests import (
     Represent,
     Request,
     Score,
+    Surprise,
     Vocabulary,
     Zeroed,
 )
@@ -125,6 +128,8 @@ class Scheduler:
             Zeroed: inside.answer_zeroed,
             Represent: inside.answer_represented,
             Attention: inside.answer_attention,
+            Importance: inside.answer_importance,
+            Noised: inside.answer_noised,
         }
         if filling is not None:
             services |= {
@@ -132,6 +137,7 @@ class Scheduler:
                 Chances: filling.answer_chances,
                 Predict: filling.answer_predictions,
                 Perplexity: filling.answer_perplexities,
+                Surprise: filling.answer_surprises,
             }
         if embedding is not None:
             services[Embed] = embedding.answer

@@ -93,7 +93,10 @@ class ScoringService:
         model = self.classifier
         if isinstance(model, MaskingClassifier):
             encoded = [item for request in requests for item in _masked(model, request)]
-            verdicts = iter(self._compute_distinct(encoded, model))
+            compute = self._compute_distinct if model.deterministic else self._run_valid
+            verdicts = iter(compute(encoded, model))
+        elif not model.deterministic:
+            verdicts = iter(self._compute([item for request in requests for item in _masked_strings(request)]))
         else:
             inputs = [item for request in requests for item in _masked_strings(request)]
             table = self._score_unique(dict.fromkeys(inputs))

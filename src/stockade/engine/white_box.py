@@ -1,5 +1,5 @@
-"""The service that answers what white-box attacks ask: gradients, the vocabulary, scores with a word zeroed, sentence
-vectors and attention.
+"""The service that answers what white-box attacks and defenses ask: gradients, the vocabulary, scores with a word
+zeroed or with noise, sentence vectors, attention and importance.
 
 All texts of a round go to the model together. Where that raises, the requests are halved until the one that causes it
 stands alone; its search ends with the reason. A model that does not show what is asked for ends the run with one
@@ -21,13 +21,16 @@ from stockade.core.example import Scores
 from stockade.core.protocols import (
     AttentiveClassifier,
     Classifier,
+    ImportanceClassifier,
+    NoisedClassifier,
     RepresentingClassifier,
+    TokenScores,
     WhiteBoxClassifier,
     WordVocabulary,
     ZeroingClassifier,
 )
 from stockade.core.text import TextInput
-from stockade.engine.requests import Attention, Gradient, Represent, Request, Vocabulary, Zeroed
+from stockade.engine.requests import Attention, Gradient, Importance, Noised, Represent, Request, Vocabulary, Zeroed
 from stockade.engine.verdicts import Verdict, collected, reason_of, to_verdicts
 
 Charge = Callable[[int, float], None]
@@ -62,6 +65,12 @@ class WhiteBoxService:
 
     def answer_attention(self, requests: Sequence[Attention]) -> list[Vector | SearchStopped]:
         return _contained(requests, self._attention)
+
+    def answer_importance(self, requests: Sequence[Importance]) -> list[TokenScores | SearchStopped]:
+        return _contained(requests, self._importance)
+
+    def answer_noised(self, requests: Sequence[Noised]) -> list[NDArray[np.float64] | SearchStopped]:
+        return _contained(requests, self._noised)
 
     def _gradients(self, requests: Sequence[Gradient]) -> list[list[Vector] | SearchStopped]:
         model = self._white_box()
@@ -113,6 +122,34 @@ class WhiteBoxService:
                     zip(same, self._classifier.word_attention([requests[n].text for n in same], *kind), strict=True)
                 )
         return [answers[number] for number in range(len(requests))]
+
+    def _importance(self, requests: Sequence[Importance]) -> list[TokenScores | SearchStopped]:
+        if not isinstance(self._classifier, ImportanceClassifier):
+            raise _missing("the gradients of its tokens", "them")
+        answers: dict[int, TokenScores | SearchStopped] = {}
+        for objective in dict.fromkeys(request.objective for request in requests):
+            same = [n for n, request in enumerate(requests) if request.objective == objective]
+            texts = {requests[n].text.input: requests[n].text for n in same}
+            with self._charged(len(texts)):
+                found = self._classifier.token_importance(list(texts.values()), objective)
+            table = dict(zip(texts, found, strict=True))
+            answers.update({n: table[requests[n].text.input] for n in same})
+        return [answers[number] for number in range(len(requests))]
+
+    def _noised(self, requests: Sequence[Noised]) -> list[NDArray[np.float64] | SearchStopped]:
+        if not isinstance(self._classifier, NoisedClassifier):
+            raise _missing("its input vectors", "them")
+        asked = [request.copies for request in requests]
+        with self._charged(sum(one.copies for one in asked)):
+            verdicts = iter(self._verdicts(self._classifier.predict_noised(asked)))
+        answers: list[NDArray[np.float64] | SearchStopped] = []
+        for one in asked:
+            scores = collected([next(verdicts) for _ in range(one.copies)])
+            if isinstance(scores, SearchStopped):
+                answers.append(scores)
+            else:
+                answers.append(np.array([score.probabilities for score in scores]))
+        return answers
 
     def _verdicts(self, probabilities: NDArray[np.float64]) -> list[Verdict]:
         return to_verdicts(probabilities, len(probabilities), len(self._classifier.labels))

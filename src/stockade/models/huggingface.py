@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.masks import Keep
-from stockade.core.protocols import AttentionQuery, Probabilities, WordVocabulary
+from stockade.core.protocols import (
+    AttentionQuery,
+    ImportanceObjective,
+    NoisedCopies,
+    Probabilities,
+    TokenScores,
+    WordVocabulary,
+)
 from stockade.core.text import Text, TextInput
 from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches, logits_of
 
@@ -174,6 +181,19 @@ class HuggingFaceClassifier:
     def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
         """How much attention each word gets in a layer, the mean over its heads."""
         return self._white_box.word_attention(texts, layer, query)
+
+    def token_importance(self, texts: Sequence[Text], objective: ImportanceObjective) -> list[TokenScores]:
+        """How much the answer depends on each token of each word: the length of a gradient."""
+        from stockade.models.perturbing import token_importance
+
+        return token_importance(self.word_reader, texts, objective)
+
+    def predict_noised(self, asked: Sequence[NoisedCopies]) -> Probabilities:
+        """Class probabilities of copies of texts with noise on the input vectors of some tokens."""
+        from stockade.models.perturbing import logits_noised
+
+        logits = logits_noised(self.word_reader, asked)
+        return self._probabilities(torch.from_numpy(logits), sum(one.copies for one in asked))
 
     @cached_property
     def _white_box(self) -> WhiteBox:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -69,6 +69,7 @@ class EncodedWords:
         return len(self.ids)
 
 
+Found = TypeVar("Found")
 Guesses = tuple[Filling, ...]
 Spans = Sequence[tuple[int, int]]
 """Where words begin and end in a text, in characters."""
@@ -214,27 +215,55 @@ class MaskedLM:
         """Guesses at every piece of the words at the spans of each text; a word beyond what the model can read has no
         pieces.
         """
+        return self._at_words(texts, spans, lambda logits, _: self._fillings(logits.topk(count)))
+
+    def surprises(self, texts: Sequence[str], spans: Sequence[Spans]) -> list[list[float]]:
+        """How unexpected the words at the spans of each text are where they stand, seen as they are: the mean of -ln p
+        over a word's pieces, 0 for a word beyond what the model can read.
+        """
+
+        def losses(logits: Tensor, pieces: Tensor) -> list[float]:
+            found: list[float] = nn.functional.cross_entropy(logits.float(), pieces, reduction="none").tolist()
+            return found
+
+        return [
+            [sum(pieces) / len(pieces) if pieces else 0.0 for pieces in words]
+            for words in self._at_words(texts, spans, losses)
+        ]
+
+    def _at_words(
+        self, texts: Sequence[str], spans: Sequence[Spans], read: Callable[[Tensor, Tensor], Sequence[Found]]
+    ) -> list[list[tuple[Found, ...]]]:
+        """What `read` makes of the scores of the vocabulary, and of the piece itself, at every piece of the words at
+        the spans of each text.
+        """
         cut = {"truncation": True, "max_length": self._maximum, "verbose": False}
         encoded = self._tokenizer(list(texts), return_offsets_mapping=True, **cut) if texts else {"input_ids": []}
         rows = [EncodedPlace(tuple(ids), 0) for ids in encoded["input_ids"]]
-        answers: list[list[tuple[Guesses, ...]]] = [[] for _ in texts]
+        answers: list[list[tuple[Found, ...]]] = [[] for _ in texts]
         for batch in length_batches([len(row) for row in rows], _PREDICT_TOKENS, _PREDICT_TOKENS):
             offsets = [encoded["offset_mapping"][index] for index in batch]
             pieces = [_pieces_of(words, spans[index]) for words, index in zip(offsets, batch, strict=True)]
             places = [(row, at) for row, words in enumerate(pieces) for group in words for at in group]
-            guesses = iter(self._guesses([rows[index] for index in batch], places, count))
+            found = iter(self._read([rows[index] for index in batch], places, read))
             for index, words in zip(batch, pieces, strict=True):
-                answers[index] = [tuple(next(guesses) for _ in group) for group in words]
+                answers[index] = [tuple(next(found) for _ in group) for group in words]
         return answers
 
-    def _guesses(self, batch: Sequence[EncodedPlace], places: Sequence[tuple[int, int]], count: int) -> list[Guesses]:
-        """The best tokens at (row, position) places of a batch."""
+    def _read(
+        self,
+        batch: Sequence[EncodedPlace],
+        places: Sequence[tuple[int, int]],
+        read: Callable[[Tensor, Tensor], Sequence[Found]],
+    ) -> Sequence[Found]:
+        """What `read` makes of (row, position) places of a batch."""
         if not places:
             return []
         with torch.inference_mode():
-            states = self._hidden(*self._padded(batch))
+            ids, attention = self._padded(batch)
+            states = self._hidden(ids, attention)
             rows, positions = torch.tensor(places, device=states.device).t()
-            return self._fillings(self._head(states[rows, positions]).topk(count))
+            return read(self._head(states[rows, positions]), ids.to(states.device)[rows, positions])
 
     def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
         """exp(mean cross-entropy) of each row of tokens given to the model by itself, without special tokens."""

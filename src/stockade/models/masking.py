@@ -2,13 +2,15 @@
 
 Every copy is put together from the tokens of the words that stay, then cut to what the model can read. So a copy
 depends on the words it shows and on nothing else: not on what a hidden word was, nor on how many pieces it had, be it
-none.
+none. Where the tokens of a word may depend on its neighbours, or nobody can tell where a token stands, every copy is
+written out and tokenised by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,18 +18,54 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError
 from stockade.core.masks import Keep
+from stockade.core.text import TextInput
 from stockade.models.encoding import ID_TYPE, EncodedText, TextEncoder
 
 Ids = NDArray[np.int32]
 NO_TOKEN = -1
+_BLANKS = (" ", "\u0120", "\u2581")
+"""How vocabularies write a blank: as it is, byte-level, and as SentencePiece does."""
+_NUL = "\0"
+"""What stands for a hidden word where every byte is a token, so that none is special or unknown."""
 
 
-def mask_token(tokenizer: Any) -> int:
-    """The id that stands for a hidden word: the tokenizer's mask, or, where it has none, its unknown token."""
-    for number in (tokenizer.mask_token_id, tokenizer.unk_token_id):
-        if number is not None:
-            return int(number)
+def mask_token(tokenizer: Any) -> tuple[str, int]:
+    """What stands for a hidden word, written and as an id: the tokenizer's mask, or, where it has none, its unknown
+    token, or the byte 0.
+    """
+    for written in (tokenizer.mask_token, tokenizer.unk_token):
+        if written is not None:
+            return str(written), int(tokenizer.convert_tokens_to_ids(written))
+    ids = tokenizer(_NUL, add_special_tokens=False)["input_ids"]
+    if len(ids) == 1:
+        return _NUL, int(ids[0])
     raise ModelError("The model's tokenizer has neither a mask nor an unknown token, so no word can be hidden from it.")
+
+
+@dataclass(frozen=True, slots=True)
+class BlankTokens:
+    """How a vocabulary treats the blanks between words."""
+
+    ids: tuple[int, ...]
+    """The tokens that are nothing but blanks."""
+    apart: bool
+    """No token holds a blank and something else, so every blank is a token of its own and says nothing of words."""
+    trailing: bool
+    """A blank may stand behind other characters of a token, so that neighbours share tokens."""
+
+
+@lru_cache(maxsize=8)
+def blank_tokens(tokenizer: Any) -> BlankTokens:
+    """What the vocabulary of a tokenizer says of blanks, read once."""
+    added = tokenizer.get_added_vocab()
+    vocabulary = tokenizer.get_vocab()
+    tokens = [token for token in vocabulary if token not in added and any(mark in token for mark in _BLANKS)]
+    blank = "".join(_BLANKS)
+    return BlankTokens(
+        ids=tuple(vocabulary[token] for token in tokens if not token.strip(blank)),
+        apart=not any(token.strip(blank) for token in tokens),
+        trailing=any(mark in token.lstrip(blank) for token in tokens for mark in _BLANKS),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +83,6 @@ class TokenisedWords:
 
     @classmethod
     def read(cls, tokenizer: Any, words: Sequence[str], premise: str | None) -> TokenisedWords:
-        if not tokenizer.is_fast:
-            raise ModelError("Hiding words needs a fast tokenizer, which knows where in the text each token stands.")
         string = " ".join(words)
         sides = (string,) if premise is None else (premise, string)
         found = tokenizer(*sides, return_offsets_mapping=True, truncation=False, verbose=False)
@@ -55,9 +91,15 @@ class TokenisedWords:
         ends = np.cumsum([len(word) + 1 for word in words])
         starts = np.array([start for start, _ in found["offset_mapping"]])
         stops = np.array([stop for _, stop in found["offset_mapping"]])
-        mine = np.array([side == own for side in belongs]) & (stops > starts)
+        mine = np.array([side == own for side in belongs], dtype=np.bool_)
         # A token may begin with the blank before its word: its last character tells the word.
-        owner = np.where(mine, np.searchsorted(ends, stops - 1, side="right"), -1) if len(starts) else np.zeros(0)
+        owner = np.where(mine, np.searchsorted(ends, stops - 1, side="right"), -1)
+        between = mine & ((stops <= starts) | ((stops - starts == 1) & np.isin(stops, ends)))
+        if between.any():
+            blanks = blank_tokens(tokenizer)
+            owner = np.where(between, np.minimum(np.searchsorted(ends, stops, side="right"), len(words) - 1), owner)
+            if blanks.apart:
+                owner[between & np.isin(found["input_ids"], blanks.ids)] = -1
         types = found.get("token_type_ids", [0] * len(starts))
         side = [-1 if one is None else one for one in belongs]
         read = (np.array(values, dtype=ID_TYPE) for values in (found["input_ids"], types, owner, side))
@@ -83,13 +125,18 @@ def encode_masked(
     encoder: TextEncoder, words: Sequence[str], premise: str | None, keep: Keep, maximum: int | None
 ) -> list[EncodedText]:
     """The copies that `keep` describes, a row each."""
+    written, mask = mask_token(encoder.tokenizer)
+    if not encoder.tokenizer.is_fast or blank_tokens(encoder.tokenizer).trailing:
+        return encoder.encode(masked_strings(words, premise, keep, written))
     text = TokenisedWords.read(encoder.tokenizer, words, premise)
     of_word = text.owner >= 0
+    if not (text.ids[of_word] != NO_TOKEN).any():
+        return encoder.encode(masked_strings(words, premise, keep, written))
     first = of_word & np.concatenate([[True], text.owner[1:] != text.owner[:-1]])
     shown = np.ones((len(keep), len(text.ids)), dtype=np.bool_)
     shown[:, of_word] = keep[:, text.owner[of_word]]
     stays = (shown | first) & ~(shown & (text.ids == NO_TOKEN))
-    ids = np.where(shown, text.ids, np.int32(mask_token(encoder.tokenizer))).astype(ID_TYPE)
+    ids = np.where(shown, text.ids, np.int32(mask)).astype(ID_TYPE)
     if maximum is not None:
         for row in np.flatnonzero(stays.sum(1) > maximum):
             stays[row] = _cut(stays[row], text.side, maximum, encoder.tokenizer.truncation_side)
@@ -98,17 +145,32 @@ def encode_masked(
     return _rows(ids[stays].tobytes(), types, stays.sum(1))
 
 
+def masked_strings(words: Sequence[str], premise: str | None, keep: Keep, mask: str) -> list[TextInput]:
+    """The copies written out."""
+    strings = [
+        " ".join([word if stays else mask for word, stays in zip(words, row, strict=True)]) for row in keep.tolist()
+    ]
+    if premise is None:
+        return list(strings)
+    return [(premise, string) for string in strings]
+
+
 def _cut(stays: NDArray[np.bool_], side: Ids, maximum: int, from_side: str) -> NDArray[np.bool_]:
-    """What is left of a copy when the longer side loses tokens at its end until all fit."""
-    left = {one: list(np.flatnonzero(stays & (side == one))) for one in (0, 1)}
-    surplus = int(stays.sum()) - maximum
+    """What is left of a copy when its sides lose tokens until all fit, as the tokenizer itself would cut it."""
+    own = [np.flatnonzero(stays & (side == one)) for one in (0, 1)]
+    room = max(0, maximum - int(stays.sum()) + sum(map(len, own)))
     kept = stays.copy()
-    for _ in range(surplus):
-        longer = left[0] if len(left[0]) > len(left[1]) else left[1]
-        if not longer:
-            break
-        kept[longer.pop(0 if from_side == "left" else -1)] = False
+    for places, count in zip(own, _shares(len(own[0]), len(own[1]), room), strict=True):
+        if count < len(places):
+            kept[places[: len(places) - count] if from_side == "left" else places[count:]] = False
     return kept
+
+
+def _shares(first: int, second: int, room: int) -> tuple[int, int]:
+    """How many tokens each side keeps: the longer side is cut down to the other, then both alike."""
+    shorter = min(first, second, room // 2)
+    longer = min(max(first, second), room - shorter)
+    return (longer, shorter) if first > second else (shorter, longer)
 
 
 def _rows(ids: bytes, types: bytes, lengths: NDArray[np.intp]) -> list[EncodedText]:

@@ -17,13 +17,14 @@ from stockade.core.seeds import derive_seed
 from stockade.datasets import DataSource, load_data
 from stockade.models.encoding import TextEncoder
 from stockade.training import folder as folders
+from stockade.training import rewriting
 from stockade.training.batches import Batches, WordDropout
 from stockade.training.checkpoint import Checkpoints
 from stockade.training.data import HOLD_OUT, TextSet, TrainingData, prepare_data, prepare_texts
 from stockade.training.devices import Device, make_device
 from stockade.training.evaluation import evaluate_classes, evaluate_loss
 from stockade.training.generators import own_generators, seed_all
-from stockade.training.kit import MakeObjective, TrainingKit
+from stockade.training.kit import MakeObjective, Rewrite, TrainingKit
 from stockade.training.loop import Observer, Training, fit, make_optimiser
 from stockade.training.network import Origin, Start, language_objective, make_encoder, shape_fingerprint
 from stockade.training.objective import CrossEntropy, Objective, class_weights
@@ -45,6 +46,7 @@ def train(
     labels: tuple[str, ...] | None = None,
     label_map: Mapping[str, str] | None = None,
     objective: Objective | MakeObjective | None = None,
+    rewrite: Rewrite | None = None,
     defenses: Sequence[Mapping[str, Any]] = (),
     resume: bool = False,
     device: str | None = None,
@@ -54,8 +56,8 @@ def train(
     """Train `origin` on `data` into the folder `out`.
 
     `data` and `validation` are data sources or references to some; without `validation` a seeded share of each class
-    is held out. `objective` changes the loss (see `objective.py`), or makes what does (see `kit.py`); `defenses`
-    describes it in the record. `request` is kept in the folder's record for whoever
+    is held out. `objective` changes the loss (see `objective.py`), or makes what does (see `kit.py`); `rewrite` changes
+    the training texts; `defenses` describes both in the record. `request` is kept in the folder's record for whoever
     wants to repeat the training. A folder that is complete already is only read.
     """
     out = Path(out)
@@ -67,11 +69,16 @@ def train(
         place = make_device(device, options.precision)
         start = origin.load()
         texts = _texts(source, other, origin, start, labels, label_map, hold_out, options.seed)
+        key = "" if rewrite is None else rewriting.key_of(texts, options.seed, defenses)
+        if rewrite is not None:
+            texts = place.same(partial(rewriting.rewritten, out, texts, rewrite, options.seed, key))
         seed_all(derive_seed(options.seed, "build"))
         model, tokenizer = _model(origin, start, texts, options.seed)
-        training = _training(model, tokenizer, texts, objective, place, options, start is not None)
+        training = _training(model, tokenizer, texts, objective, place, options, start is not None, rewrite is not None)
         config = _config(origin, start, model, texts, options, objective, defenses, request or {})
         place.same(partial(folders.begin, out, config, resume))
+        if rewrite is not None:
+            place.same(partial(rewriting.keep, out, texts, key))
         record = folders.read_record(out)
         if record["complete"]:
             return Trained.read(out, record)
@@ -127,6 +134,7 @@ def _training(
     place: Device,
     options: TrainingOptions,
     trained: bool,
+    rewritten: bool,
 ) -> Training:
     """Everything the loop needs; nothing is written yet, so what does not fit together leaves no folder behind."""
     network.to(place.device)
@@ -137,7 +145,16 @@ def _training(
         part = texts.train
         goal = objective(
             TrainingKit(
-                network, tokenizer, encoder, texts.classes, part.inputs, part.labels, goal, options.seed, trained
+                network,
+                tokenizer,
+                encoder,
+                texts.classes,
+                part.inputs,
+                part.labels,
+                goal,
+                options.seed,
+                trained,
+                rewritten,
             )
         )
     elif objective is not None:

@@ -29,6 +29,8 @@ class TrainingKit:
     seed: int
     trained: bool
     """Whether the training starts from a trained model."""
+    rewritten: bool = False
+    """Whether defenses that rewrite the training texts have done so."""
 
     def frozen(self) -> HuggingFaceClassifier:
         """A copy of the model as it is now, which the training does not touch."""
@@ -41,6 +43,11 @@ class TrainingKit:
 
 MakeObjective = Callable[[TrainingKit], Objective]
 
+Rewrite = Callable[
+    [Sequence[TextInput], Sequence[int], tuple[str, ...], int], tuple[Sequence[TextInput], Sequence[int]]
+]
+"""Texts, the numbers of their classes, the names of the classes and a seed, to the texts and numbers to train on."""
+
 
 @runtime_checkable
 class TrainingDefense(Protocol):
@@ -49,3 +56,14 @@ class TrainingDefense(Protocol):
     """
 
     def objective(self, kit: TrainingKit) -> Objective: ...
+
+
+@runtime_checkable
+class RewritingDefense(Protocol):
+    """A defense that changes the training texts before the model is built. The same texts and seed must give the same
+    texts again, so that a training can be resumed.
+    """
+
+    def rewrite(
+        self, inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
+    ) -> tuple[Sequence[TextInput], Sequence[int]]: ...

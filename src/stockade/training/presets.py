@@ -27,6 +27,7 @@ _RANMASK = TrainingOptions(
 _FIREBERT = TrainingOptions(
     epochs=5, batch=32, learning_rate=2e-5, weight_decay=0.0, epsilon=1e-8, clip=1.0, max_length=128
 )
+_FACT = _FIREBERT.changed(epochs=1, batch=7, schedule_unit="texts")
 
 PRESETS: dict[str, tuple[TrainingOptions, str]] = {
     "zoo-word": (_WORD, "word-level CNNs and LSTMs"),
@@ -38,7 +39,8 @@ PRESETS: dict[str, tuple[TrainingOptions, str]] = {
     "ranmask": (_RANMASK, "RanMASK as its text says (Zeng et al. 2023); IMDB: max length 256"),
     "ranmask-authors": (_RANMASK.changed(epochs=10), "RanMASK as its code does: 10 epochs"),
     "firebert": (_FIREBERT, "the re-tuned baseline of FireBERT (MNLI); IMDB: batch 20, length 256"),
-    "fact": (_FIREBERT.changed(epochs=1, batch=7, schedule_unit="texts"), "FireBERT's co-tuning; IMDB: length 256"),
+    "fact": (_FACT, "FireBERT's co-tuning (MNLI)"),
+    "fact-imdb": (_FACT.changed(batch=2, max_length=256), "FireBERT's co-tuning (IMDB)"),
 }
 
 _BY_NAME = (

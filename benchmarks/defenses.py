@@ -1,0 +1,213 @@
+"""Every defense on the same data, texts and attacks, over several trained seeds, beside the undefended model.
+
+    python benchmarks/defenses.py TRAIN TEST --arch CNN-W-GloVe-1 [--texts 200] [--seeds 3] [--copies 100] \\
+        [--glove FILE] [--rows FACT RanMASK …] [--out FOLDER] [--json FILE]
+
+For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each training
+defense; TextFooler's successes against the undefended model are the pre-made set. Every row is then evaluated as
+`stockade evaluate` does: directly and in all ways that apply to it, on the same test texts. A cell is the mean over
+seeds, with a 95 % t-interval; *worst* is the share of texts that survive everything. p is McNemar's exact test of the
+worst case against the undefended model, the disagreements of all seeds together. What is finished in --out is read, not
+repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import torch
+from scipy.stats import t as student
+
+import stockade as st
+from stockade.core.statistics import mcnemar
+
+ATTACKS = ("textfooler", "bert-attack", "deepwordbug")
+RETRAINED_SEED = 1000
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: how its model is trained, and the chain of defenses it is asked in."""
+
+    name: str
+    model: str = "undefended"
+    chain: str = "none"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is trained: with which defenses, and whether it starts from the undefended one."""
+
+    defenses: tuple[str, ...] = ()
+    continued: bool = False
+    seed: int = 0
+
+
+def recipes(rate: float, base: Path) -> dict[str, Recipe]:
+    masked = f"ranmask:rate={rate}"
+    return {
+        "undefended": Recipe(),
+        "retrained": Recipe(seed=RETRAINED_SEED),
+        "FACT": Recipe(("fact",), continued=True),
+        "RanMASK": Recipe((masked,)),
+        "RanMASK + FreeLB": Recipe((masked, "freelb")),
+        "SAFER": Recipe(("safer",)),
+        "PGD": Recipe(("pgd",)),
+        "FreeLB": Recipe(("freelb",)),
+        "Adv-HotFlip": Recipe(("adv-hotflip",)),
+        "augmentation": Recipe((f"augmentation:model={base}",)),
+        "hull": Recipe(("hull",)),
+    }
+
+
+def table_rows(rate: float, copies: int) -> list[Row]:
+    masked = f"ranmask:rate={rate},copies={copies}"
+    return [
+        Row("undefended"),
+        Row("retrained", "retrained"),
+        Row("FuSE", chain="fuse"),
+        Row("FIVE", chain="five"),
+        Row("mask-top", chain="mask-top"),
+        Row("FACT", "FACT"),
+        Row("FuSE(FACT)", "FACT", "fuse+fact"),
+        Row("FIVE(FACT)", "FACT", "five+fact"),
+        Row("RanMASK, mean probability", "RanMASK", masked),
+        Row("RanMASK, vote", "RanMASK", f"{masked},combine=vote"),
+        Row("RanMASK + FreeLB", "RanMASK + FreeLB", f"{masked}+freelb"),
+        Row("SAFER", "SAFER", f"safer:copies={copies}"),
+        Row("PGD", "PGD"),
+        Row("FreeLB", "FreeLB"),
+        Row("Adv-HotFlip", "Adv-HotFlip"),
+        Row("augmentation", "augmentation"),
+        Row("hull", "hull"),
+    ]
+
+
+def trained(options: argparse.Namespace, name: str, seed: int) -> Path:
+    """The folder of a model, trained now unless it is there."""
+    folder = options.out / f"seed-{seed}" / "models" / name.replace(" ", "")
+    base = options.out / f"seed-{seed}" / "models" / "undefended"
+    recipe = recipes(options.rate, base)[name]
+    start: dict[str, Any] = {"model": str(base)} if recipe.continued else {"architecture": options.arch}
+    sources = {"glove": str(options.glove)} if options.glove and not recipe.continued else {}
+    more = {"epochs": options.epochs} if options.epochs else {}
+    st.train(
+        options.train,
+        out=folder,
+        defenses=recipe.defenses,
+        sources=sources,
+        seed=seed + recipe.seed,
+        resume=folder.exists(),
+        device="cpu",
+        **start,
+        **more,
+    )
+    return folder
+
+
+def premade(options: argparse.Namespace, seed: int) -> Path:
+    """TextFooler's successes against the undefended model."""
+    folder = options.out / f"seed-{seed}"
+    path = folder / "textfooler-on-undefended.jsonl"
+    if not path.exists():
+        run = st.attack(
+            str(trained(options, "undefended", seed)),
+            options.test,
+            "textfooler",
+            limit=options.texts,
+            out=folder / "premade",
+            resume=(folder / "premade").exists(),
+            similarity=False,
+        )
+        rows = [{"text": one.adversarial, "label": one.label} for one in run.records("textfooler", "success")]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def evaluated(options: argparse.Namespace, row: Row, seed: int) -> st.Evaluation:
+    folder = options.out / f"seed-{seed}" / "evaluations" / "".join(c if c.isalnum() else "-" for c in row.name)
+    return st.evaluate(
+        str(trained(options, row.model, seed)),
+        options.test,
+        attacks=ATTACKS,
+        defenses=[row.chain] if row.chain != "none" else ["none"],
+        premade=[premade(options, seed)],
+        limit=options.texts,
+        out=folder,
+        resume=folder.exists(),
+        expectation=options.expectation,
+    )
+
+
+def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
+    found = {seed: evaluated(options, row, seed) for seed in range(options.seeds)}
+    base = {seed: evaluated(options, Row("undefended"), seed) for seed in found}
+    numbers = {seed: one.row(row.chain) for seed, one in found.items()}
+    gained = lost = 0
+    for seed in found:
+        before, after = base[seed].fates("none"), found[seed].fates(row.chain)
+        gained += sum(fate == "robust" != before[key] for key, fate in after.items())
+        lost += sum(fate == "robust" != after[key] for key, fate in before.items())
+    return {
+        "defense": row.name,
+        "clean": over_seeds([one["clean"]["accuracy"]["value"] for one in numbers.values()]),
+        "macro F1": over_seeds([one["clean"]["macro_f1"]["value"] for one in numbers.values()]),
+        "pre-made": over_seeds([next(iter(one["premade"].values()))["value"] for one in numbers.values()]),
+        **{
+            attack: over_seeds([one["attacks"][attack]["robust_accuracy"]["value"] for one in numbers.values()])
+            for attack in ATTACKS
+        },
+        "worst": over_seeds([one["worst"]["robust_accuracy"]["value"] for one in numbers.values()]),
+        "p": f"{mcnemar(gained, lost):.2g} (+{gained} −{lost})" if row.name != "undefended" else "–",
+    }
+
+
+def over_seeds(values: Sequence[float]) -> str:
+    mean = 100 * fmean(values)
+    if len(values) < 2:
+        return f"{mean:.1f}"
+    half = 100 * student.ppf(0.975, len(values) - 1) * stdev(values) / len(values) ** 0.5
+    return f"{mean:.1f} ± {half:.1f}"
+
+
+def show(row: Mapping[str, Any]) -> None:
+    print("| " + " | ".join(map(str, row.values())) + " |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("train")
+    parser.add_argument("test")
+    parser.add_argument("--arch", default="CNN-W-Random-1")
+    parser.add_argument("--texts", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--copies", type=int, default=100)
+    parser.add_argument("--rate", type=float, default=0.3)
+    parser.add_argument("--expectation", type=int, default=5)
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--glove", type=Path)
+    parser.add_argument("--rows", nargs="*")
+    parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "stockade-defenses")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = [row for row in table_rows(options.rate, options.copies) if not options.rows or row.name in options.rows]
+    found = []
+    for row in rows:
+        found.append(measure(options, row))
+        if len(found) == 1:
+            show(dict.fromkeys(found[0], "---") | {})
+        show(found[-1])
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Adversarial data augmentation: train on texts that an attack has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from stockade.core.errors import OptionError
+from stockade.core.seeds import derive_rng
+from stockade.core.text import Text, TextInput
+from stockade.defenses.registry import NamedDefense, register
+
+if TYPE_CHECKING:
+    from stockade.training.kit import Rewrite, TrainingKit
+    from stockade.training.objective import Objective
+
+Variant = Literal["replace", "add"]
+
+
+@register(
+    "augmentation",
+    paper="Zeng et al. 2021, RanMASK, section 4.3",
+    presets={"paper": {}, "authors": {"variant": "replace"}},
+)
+@dataclass(frozen=True, slots=True)
+class Augmentation:
+    """Train on texts that were attacked before, the strongest text of each attack, successful or not.
+
+    `model` is the trained model that is attacked, by `attack` with `budget` queries per text. With `variant=add` all
+    texts of at least `words` words are attacked and the results added to the data. With `variant=replace` a random
+    half of the texts is attacked and trained on together with another random half of the originals, so that there are
+    as many texts as before. Texts that the model gets wrong are taken as they are.
+
+    PWWS is the default because it is fast: its candidates are looked up, not computed by a language model, and it asks
+    the model about all of them at once. Differences to the papers: texts come from one attack on the trained model, not
+    anew in every epoch.
+    """
+
+    model: str = ""
+    attack: str = "pwws"
+    variant: Variant = "add"
+    words: int = 3
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.words < 1 or (self.budget is not None and self.budget < 1):
+            raise OptionError(
+                f"augmentation attacks texts of {self.words} words with a budget of {self.budget}, expected at least 1."
+            )
+
+    def rewrite(
+        self, inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
+    ) -> tuple[list[TextInput], list[int]]:
+        """The texts to train on, with the numbers of their classes."""
+        from stockade.defenses.adversarial.attacked_texts import attacked_texts, load_victim
+
+        if not self.model:
+            raise OptionError(
+                "augmentation attacks a trained model, but none was named. Name its folder: --defense "
+                "augmentation:model=models/m"
+            )
+        victim = load_victim(self.model, classes)
+        rows = self.attacked_rows(inputs, seed)
+        changed = attacked_texts(
+            victim,
+            [inputs[row] for row in rows],
+            [classes[labels[row]] for row in rows],
+            self.attack,
+            budget=self.budget,
+            seed=seed,
+        )
+        kept = self.kept_rows(len(inputs), len(rows), seed)
+        return [*(inputs[row] for row in kept), *changed], [labels[row] for row in (*kept, *rows)]
+
+    def attacked_rows(self, inputs: Sequence[TextInput], seed: int) -> list[int]:
+        """Which texts are attacked: those with enough words, of a random half or of all."""
+        rows = list(range(len(inputs)))
+        if self.variant == "replace":
+            rows = sorted(derive_rng(seed, "augmentation", "attacked").sample(rows, len(rows) // 2))
+        return [row for row in rows if _words(inputs[row]) >= self.words]
+
+    def kept_rows(self, texts: int, attacked: int, seed: int) -> list[int]:
+        """Which texts are trained on as they are: all, or as many as make up the number of texts."""
+        if self.variant == "add":
+            return list(range(texts))
+        return sorted(derive_rng(seed, "augmentation", "kept").sample(range(texts), texts - attacked))
+
+    def objective(self, kit: TrainingKit) -> Objective:
+        """Nothing is changed in the steps of the training; its texts must have been."""
+        if not kit.rewritten:
+            raise OptionError(
+                "augmentation changes the texts before a training begins, and this training was begun without that: "
+                "hand its rewrite to the training."
+            )
+        return kit.plain
+
+
+def combined_rewrite(named: Sequence[NamedDefense]) -> Rewrite | None:
+    """What rewrites the training texts as those of the defenses do that rewrite them, the innermost first; None if
+    there is none.
+    """
+    steps: list[Callable[..., Any]] = [
+        one.defense.rewrite for one in reversed(named) if hasattr(one.defense, "rewrite")
+    ]
+    if not steps:
+        return None
+
+    def rewrite(
+        inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
+    ) -> tuple[Sequence[TextInput], Sequence[int]]:
+        for step in steps:
+            inputs, labels = step(inputs, labels, classes, seed)
+        return inputs, labels
+
+    return rewrite
+
+
+def _words(one: TextInput) -> int:
+    return len(Text.parse(one if isinstance(one, str) else one[1]))

@@ -1,0 +1,99 @@
+"""Fits a detector of attacked texts on clean and attacked development texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from stockade.core.errors import DataError, OptionError, SearchStopped, unknown_name
+from stockade.core.protocols import Classifier, CompositeClassifier
+from stockade.core.seeds import derive_seed
+from stockade.core.text import Text, TextInput
+from stockade.defenses.detector import Detector, Logistic, threshold_at
+from stockade.defenses.detector_features import FEATURES, EvidenceReader
+from stockade.engine.composite import make_scoring
+from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.scheduler import Scheduler, Search
+from stockade.models.language import LanguageModels
+
+_DEFAULT_LANGUAGE = LanguageModels()
+
+
+def fit_detector(
+    model: Classifier,
+    clean: Sequence[TextInput],
+    attacked: Sequence[TextInput],
+    *,
+    false_positives: float = 0.05,
+    features: Sequence[str] = FEATURES,
+    rate: float = 0.3,
+    kept: int = 1,
+    copies: int = 100,
+    rare: int = 1,
+    seed: int = 0,
+    language: LanguageModels = _DEFAULT_LANGUAGE,
+) -> Detector:
+    """A detector for texts that attacks made, such as the successes of a run, among clean ones.
+
+    The threshold is the lowest that no more than the share `false_positives` of these clean texts reaches; on other
+    texts the share will be somewhat larger.
+    """
+    for name in features:
+        if name not in FEATURES:
+            raise unknown_name("feature of texts", name, FEATURES)
+    if not features or not 0 < rate < 1:
+        raise OptionError(f"A detector of {len(features)} features at a mask rate of {rate} cannot be fitted.")
+    if isinstance(model, CompositeClassifier):
+        raise OptionError("A detector is fitted on the model itself: give it without its defenses.")
+    if not clean or not attacked:
+        raise DataError(
+            f"There are {len(clean)} clean and {len(attacked)} attacked texts, expected some of both: attack the model "
+            "on development texts and take the texts that fooled it."
+        )
+    counts = dict(sorted(Counter(word.lower() for one in clean for word in _text(one).words).items()))
+    reader = EvidenceReader(tuple(features), rate, kept, copies, rare, counts)
+    readers = [without_own_words(reader, one) for one in clean] + [reader] * len(attacked)
+    rows = _numbers(model, readers, [*clean, *attacked], seed, language)
+    logistic = Logistic.fit(rows, np.arange(len(rows)) >= len(clean))
+    threshold = threshold_at([logistic.probability(row) for row in rows[: len(clean)].tolist()], false_positives)
+    return Detector(tuple(features), logistic, threshold, rate, kept, copies, rare, counts)
+
+
+def without_own_words(reader: EvidenceReader, one: TextInput) -> EvidenceReader:
+    """The reader as if this text had not been counted: the words of a text it has never seen may be rare as well."""
+    own = Counter(word.lower() for word in _text(one).words)
+    return replace(reader, counts={**reader.counts, **{word: reader.counts[word] - own[word] for word in own}})
+
+
+def _numbers(
+    model: Classifier,
+    readers: Sequence[EvidenceReader],
+    inputs: Sequence[TextInput],
+    seed: int,
+    language: LanguageModels,
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    filling, embedding = FillingService(language.make_masked_lm), EmbeddingService(language.make_encoder)
+    scoring = make_scoring(model, filling=filling, embedding=embedding)
+    scheduler = Scheduler.for_classifier(scoring, filling=filling, embedding=embedding)
+
+    def search(place: int, one: TextInput) -> Search[tuple[int, tuple[float, ...]]]:
+        async def read() -> tuple[int, tuple[float, ...]]:
+            rng = np.random.default_rng(derive_seed(seed, "detector", repr(one)))
+            return place, (await readers[place].read(_text(one), rng)).numbers
+
+        return Search(read)
+
+    rows = np.zeros((len(inputs), len(readers[0].features)))
+    for ended in scheduler.run(search(place, one) for place, one in enumerate(inputs)):
+        if isinstance(ended.result, SearchStopped):
+            raise DataError(f"A text has no answer, so no detector can be fitted on it: {ended.result}.")
+        place, numbers = ended.result
+        rows[place] = numbers
+    return rows
+
+
+def _text(one: TextInput) -> Text:
+    return Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0])

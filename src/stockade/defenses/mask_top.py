@@ -1,0 +1,77 @@
+"""The plain baseline for FIVE: ask about a text and about a copy with its most important words hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stockade.core.errors import ModelError, OptionError
+from stockade.core.example import Scores
+from stockade.core.protocols import Classifier, CompositeClassifier, ImportanceObjective
+from stockade.core.text import Text
+from stockade.defenses.combine import Combination, combine
+from stockade.defenses.registry import register
+from stockade.defenses.switch import check_importance, ranked_words
+from stockade.engine.requests import Importance, Masked, Score
+from stockade.lexicon import StopList
+
+
+@register(
+    "mask-top",
+    paper="a baseline for FIVE of Mein et al. 2020, FireBERT, section 2.1.5",
+    presets={"paper": {}, "mnli": {}, "imdb": {"copies": 10, "combine": "probability"}},
+)
+@dataclass(frozen=True, slots=True)
+class MaskTop:
+    """Answer with what a text and copies of it with the most important words hidden say together.
+
+    FIVE without noise: instead of random vectors the `words` most important words, which are no stop words, are a mask
+    each. A word is hidden with the punctuation that stands at it. All `copies` are alike, so they are computed once and
+    only say how much the hidden text counts beside the text itself.
+    """
+
+    words: int = 1
+    copies: int = 8
+    combine: Combination = "logit"
+    stop_words: StopList = "function"
+    importance: ImportanceObjective = "loss_pred"
+    mask: str = "[MASK]"
+
+    def __post_init__(self) -> None:
+        if self.words < 1 or self.copies < 1:
+            raise OptionError(
+                f"mask-top hides {self.words} words in {self.copies} copies, expected at least 1 of each."
+            )
+
+    @property
+    def randomised(self) -> bool:
+        return False
+
+    def check(self, inner: Classifier) -> None:
+        if isinstance(inner, CompositeClassifier):
+            raise ModelError(
+                "mask-top hides words of what the model reads, so it must stand directly around the model: name it "
+                "after the other defenses."
+            )
+        check_importance("mask-top", inner)
+
+    def twin(self) -> MaskTop:
+        return replace(self, combine="probability")
+
+    async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
+        (clean,) = await Score([text])
+        top = ranked_words(text, await Importance(text, self.importance), self.stop_words)[: self.words]
+        if not top:
+            return clean
+        pieces = str(text).split()
+        keep = np.ones((1, len(pieces)), dtype=np.bool_)
+        keep[0, [piece_of(text, index) for index in top]] = False
+        hidden = await Masked(pieces, text.premise, keep, self.mask)
+        return combine(np.vstack([clean.probabilities, *[hidden] * self.copies]), self.combine)
+
+
+def piece_of(text: Text, index: int) -> int:
+    """Which of the pieces that blanks separate a word stands in."""
+    before = str(text)[: text.starts[index]]
+    return len(before.split()) - (bool(before) and not before[-1].isspace())

@@ -1,0 +1,139 @@
+"""Detector-then-route: texts that look attacked are answered from masked copies, all others by the model as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from stockade.core.errors import ModelError, OptionError
+from stockade.core.example import Scores
+from stockade.core.protocols import Classifier, CompositeClassifier
+from stockade.core.seeds import derive_seed
+from stockade.core.text import Text
+from stockade.defenses.combine import Combination, combine
+from stockade.defenses.detector import Detector, detector_hash, load_detector
+from stockade.defenses.detector_features import EvidenceReader
+from stockade.defenses.registry import register
+from stockade.engine.requests import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """Both branches' answers to a text, how likely it was attacked, and which branch answers."""
+
+    plain: Scores
+    robust: Scores
+    suspicion: float
+    caught: bool
+
+    @property
+    def scores(self) -> Scores:
+        return self.robust if self.caught else self.plain
+
+
+@register("route", paper="Zeng et al. 2021, RanMASK, conclusion (future work)", presets={"paper": {}})
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Ask a detector first: suspicious texts are answered from masked copies, the others by the model as it is.
+
+    `detector` is a file that `stockade.defenses.detector_fit.fit_detector` made; mask rate and copies are those it was
+    fitted with. `combine` is how the copies become one answer; with `draws=fixed` texts of equal length always have the
+    same masks.
+
+    Differences to the paper: it names the idea only; features, threshold and branches are ours. No certificate of the
+    masked branch holds for the whole, because an attacker may choose the branch.
+    """
+
+    detector: str = ""
+    combine: Combination = "probability"
+    draws: Literal["fresh", "fixed"] = "fresh"
+    mask: str = "[MASK]"
+
+    @property
+    def randomised(self) -> bool:
+        return self.draws == "fresh"
+
+    def check(self, inner: Classifier) -> None:
+        if not self.detector:
+            raise OptionError("route needs a detector: name its file, as in --defense route:detector=detector.json")
+        if isinstance(inner, CompositeClassifier):
+            raise ModelError(
+                "route hides words of what the model reads, so it must stand directly around the model: name it after "
+                "the other defenses."
+            )
+        load_detector(self.detector)
+
+    def resources(self) -> Mapping[str, str]:
+        return {"detector": detector_hash(self.detector)}
+
+    def twin(self) -> AdaptiveRoute:
+        return AdaptiveRoute(self)
+
+    async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
+        return (await self.routed(text, rng)).scores
+
+    async def routed(self, text: Text, rng: np.random.Generator) -> Routed:
+        """The answers of both branches and the detector's choice."""
+        detector = load_detector(self.detector)
+        if self.draws == "fixed":
+            rng = np.random.default_rng(derive_seed("route", int(rng.integers(2**63)), len(str(text).split())))
+        evidence = await _reader(detector, self.mask).read(text, rng)
+        suspicion = detector.logistic.probability(evidence.numbers)
+        robust = combine(evidence.rows, self.combine)
+        return Routed(evidence.plain, robust, suspicion, suspicion >= detector.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveRoute:
+    """What an attacker who knows the detector follows: a score that falls with the class's probability and with the
+    detector's suspicion alike.
+
+    The class is that of the original text. While the routed answer still is that class, it has between one half and
+    all of the probability, by `weight` the suspicion and for the rest its probability in both branches, each as
+    likely as it is taken; once the answer is another, the routed answer itself is shown.
+    """
+
+    route: Route
+    weight: float = 0.5
+
+    @property
+    def randomised(self) -> bool:
+        return self.route.randomised
+
+    def check(self, inner: Classifier) -> None:
+        self.route.check(inner)
+
+    def resources(self) -> Mapping[str, str]:
+        return self.route.resources()
+
+    async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
+        routed = await self.route.routed(text, rng)
+        label = (await Score([text.original]))[0].label
+        if routed.scores.label != label:
+            return routed.scores
+        taken = routed.suspicion
+        own = taken * routed.robust.probability(label) + (1 - taken) * routed.plain.probability(label)
+        held = 0.5 + 0.5 * (self.weight * taken + (1 - self.weight) * own)
+        return _with_probability(routed.scores, label, held)
+
+
+def _with_probability(scores: Scores, label: int, own: float) -> Scores:
+    """The scores with another probability of one class; the other classes share the rest as before."""
+    others = sum(scores.probabilities) - scores.probabilities[label]
+    rest = 1 - own
+    count = len(scores.probabilities) - 1
+    return Scores(
+        tuple(
+            own if at == label else rest * (value / others if others > 0 else 1 / count)
+            for at, value in enumerate(scores.probabilities)
+        )
+    )
+
+
+def _reader(detector: Detector, mask: str) -> EvidenceReader:
+    return EvidenceReader(
+        detector.features, detector.rate, detector.kept, detector.copies, detector.rare, detector.counts, mask
+    )

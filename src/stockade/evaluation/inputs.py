@@ -1,0 +1,157 @@
+"""The models and data of an evaluation, loaded when they are needed: a finished one is analysed again without any."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+from stockade.core.errors import RunError
+from stockade.core.protocols import Classifier, Fingerprinted
+from stockade.datasets import DataSource, ExampleSet, prepare_examples
+from stockade.evaluation.chains import Chain
+from stockade.evaluation.plan import Plan, now
+from stockade.evaluation.premade import load_premade
+from stockade.evaluation.request import EvaluationRequest, premade_names
+from stockade.jobs import AN_OBJECT, AttackJob, ModelOptions, reference_of
+from stockade.runs.attack import check_answers
+
+
+class Inputs:
+    """What the user gave, and what was loaded of it; one model at a time is held."""
+
+    def __init__(self, request: EvaluationRequest) -> None:
+        self.request = request
+        self._given = dict(zip(request.names, request.models, strict=True))
+        self._premade = dict(zip(premade_names(request.premade), request.premade, strict=True))
+        self._held: tuple[str, Classifier] | None = None
+        self._sources: dict[str | None, DataSource] = {}
+        self._examples: dict[str, ExampleSet] = {}
+        self._plan: Plan | None = None
+
+    @property
+    def premade_names(self) -> tuple[str, ...]:
+        return tuple(self._premade)
+
+    def make_plan(self) -> Plan:
+        """Look at every model and all data once, so that what cannot be used is an error before anything is asked."""
+        request = self.request
+        attacks, chains = request.named_attacks(), request.chains()
+        request.language.check()
+        resources = {named.key: {"options": named.options, **dict(named.resources)} for named in attacks}
+        models, sizes, texts = {}, {}, None
+        for name in request.names:
+            model = self.model(name)
+            texts = self.examples(name)
+            sizes = {premade: self.premade(premade, name).size for premade in self._premade}
+            models[name] = {
+                "reference": reference_of(self._given[name]),
+                "fingerprint": _fingerprint(model),
+                "labels": list(model.labels),
+            }
+        assert texts is not None
+        data = {
+            "reference": reference_of(request.data),
+            "fingerprint": texts.fingerprint,
+            "size": texts.size,
+            "total": texts.total,
+            "ids": None if texts.ids is None else list(texts.ids),
+        }
+        premade = {
+            name: {
+                "reference": reference_of(given),
+                "fingerprint": self._source(name).fingerprint(),
+                "size": sizes[name],
+            }
+            for name, given in self._premade.items()
+        }
+        return Plan(request.described(), models, data, premade, resources, tuple(chain.name for chain in chains), now())
+
+    def hold_to(self, plan: Plan) -> None:
+        """From now on models and data must be those of the plan."""
+        self._plan = plan
+        for name, source in self._sources.items():
+            self._check_source(name, source)
+
+    def model(self, name: str) -> Classifier:
+        """The bare model."""
+        if self._held is None or self._held[0] != name:
+            self._held = None
+            model = self.options_for().load_bare(_findable(self._given[name]))
+            for row in islice(self._source(None).rows(), 1):
+                check_answers(model, row.input)
+            self._held = (name, model)
+        model = self._held[1]
+        if self._plan is not None and _fingerprint(model) != self._plan.models[name]["fingerprint"]:
+            raise RunError(
+                f"The model {name} is not the one the evaluation was begun with (another fingerprint): start again "
+                "with another --out."
+            )
+        return model
+
+    def defended(self, name: str, chain: Chain, seed: int) -> Classifier:
+        """The model inside a chain of defenses."""
+        options = self.options_for(chain)
+        return chain.around(self.model(name), self._given[name], options, seed, self.request.language)
+
+    def options_for(self, chain: Chain | None = None) -> ModelOptions:
+        return replace(self.request.model_options, defenses=chain.references if chain else ())
+
+    def examples(self, name: str) -> ExampleSet:
+        """The texts of the evaluation with the classes of a model; the same texts for all."""
+        if name not in self._examples:
+            self._examples[name] = prepare_examples(
+                self._source(None),
+                self.model(name).labels,
+                limit=self.request.limit,
+                seed=self.request.seed,
+                label_map=self.request.data_options.label_map,
+            )
+        return self._examples[name]
+
+    def premade(self, premade: str, name: str) -> ExampleSet:
+        label_map = self.request.data_options.label_map
+        return prepare_examples(self._source(premade), self.model(name).labels, label_map=label_map)
+
+    def job(self, name: str, chain: Chain, attack: str, seed: int) -> AttackJob:
+        """One cell of the grid as an attack of its own, which its manifest records."""
+        request = self.request
+        named = next(one for one in request.named_attacks() if one.key == attack)
+        return AttackJob(
+            self._given[name],
+            request.data,
+            (named,),
+            seed,
+            request.budget,
+            request.max_words,
+            similarity=False,
+            data_options=replace(request.data_options, limit=request.limit),
+            model_options=self.options_for(chain),
+            language=request.language,
+        )
+
+    def _source(self, premade: str | None) -> DataSource:
+        if premade not in self._sources:
+            if premade is None:
+                source = self.request.data_options.load(_findable(self.request.data))
+            else:
+                source = load_premade(_findable(self._premade[premade]))
+            self._check_source(premade, source)
+            self._sources[premade] = source
+        return self._sources[premade]
+
+    def _check_source(self, premade: str | None, source: DataSource) -> None:
+        if self._plan is None:
+            return
+        planned = self._plan.data if premade is None else self._plan.premade[premade]
+        if source.fingerprint() != planned["fingerprint"]:
+            raise RunError(f"{source.name} has changed since the evaluation was begun: start again with another --out.")
+
+
+def _findable(given: object) -> object:
+    if isinstance(given, str) and given.startswith(AN_OBJECT):
+        raise RunError("The evaluation was made from Python objects: resume it from Python, with the same objects.")
+    return given
+
+
+def _fingerprint(model: Classifier) -> str | None:
+    return model.fingerprint() if isinstance(model, Fingerprinted) else None

@@ -1,0 +1,50 @@
+"""The plot of an evaluation: what a defense costs in clean accuracy against what it leaves in the worst case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stockade.report.plots import INK
+from stockade.studies.plots import GRID, draw_plot
+
+COLOURS = ("#3b6ea5", "#b5422c", "#2d7a4f", "#c98a12", "#5d6875", "#7a4f9a")
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
+
+
+def trade_plot(numbers: Mapping[str, Any]) -> str:
+    """One point for each model and defense with 95 % intervals: a colour is a model, a shape a defense. Empty when
+    nothing was measured.
+    """
+    points = [
+        (row["model"], row["defense"], row["clean"]["accuracy"], row["worst"]["robust_accuracy"])
+        for row in numbers["rows"]
+        if row["made"] and None not in (row["clean"]["accuracy"]["value"], row["worst"]["robust_accuracy"]["value"])
+    ]
+    if not points:
+        return ""
+    colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(numbers["models"])}
+    markers = {name: MARKERS[at % len(MARKERS)] for at, name in enumerate(numbers["defenses"])}
+
+    def draw(axes: Any) -> None:
+        axes.plot([0, 100], [0, 100], color=GRID, linewidth=1.2, linestyle="--")
+        for model, defense, clean, robust in points:
+            x, y = 100 * clean["value"], 100 * robust["value"]
+            axes.plot([100 * clean["low"], 100 * clean["high"]], [y, y], color=colours[model], linewidth=1.4, alpha=0.4)
+            axes.plot(
+                [x, x], [100 * robust["low"], 100 * robust["high"]], color=colours[model], linewidth=1.4, alpha=0.4
+            )
+            axes.plot([x], [y], markers[defense], color=colours[model], markersize=8, markeredgecolor="white")
+        left = min(100 * clean["low"] for _, _, clean, _ in points)
+        axes.set_xlim(max(-2, left - 4), 101.5)
+        axes.set_ylim(-3, 103)
+        axes.set_xlabel("clean accuracy, %")
+        axes.set_ylabel("worst-case accuracy, %")
+        axes.grid(color=GRID)
+        for model, colour in colours.items():
+            axes.plot([], [], "o", color=colour, label=model)
+        for defense, marker in markers.items():
+            axes.plot([], [], marker, color=INK, markerfacecolor="none", label=defense)
+        axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1), handletextpad=0.3)
+
+    return draw_plot("evaluation", (8.2, 4.2), draw)

@@ -1,0 +1,62 @@
+"""How many words stay, and which: every choice as likely as it should be."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.core.masks import draw_masks, draw_weighted_masks, kept_words
+
+
+@pytest.mark.parametrize(
+    ("words", "rate", "minimum", "kept"),
+    [
+        (10, 0.3, 1, 7),
+        (10, 0.9, 1, 1),
+        (10, 0.9, 2, 2),
+        (5, 0.5, 1, 3),  # 2.5 is rounded to the even 2
+        (15, 0.5, 1, 7),  # 7.5 to 8
+        (3, 0.99, 1, 1),
+        (1, 0.9, 2, 1),
+        (4, 0.0, 1, 4),
+        (4, 1.0, 1, 1),
+        (0, 0.5, 1, 0),
+    ],
+)
+def test_how_many_words_stay(words: int, rate: float, minimum: int, kept: int) -> None:
+    assert kept_words(words, rate, minimum) == kept
+
+
+@given(st.integers(1, 30), st.data())
+def test_every_copy_keeps_as_many_as_asked(words: int, data: st.DataObject) -> None:
+    kept = data.draw(st.integers(0, words))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    weights = np.array(data.draw(st.lists(st.floats(0, 20), min_size=words, max_size=words)))
+    for keep in (draw_masks(rng, words, kept, 7), draw_weighted_masks(rng, weights, kept, 7)):
+        assert keep.shape == (7, words)
+        assert (keep.sum(1) == kept).all()
+
+
+def test_every_subset_is_as_likely_as_any_other() -> None:
+    keep = draw_masks(np.random.default_rng(0), 5, 2, 20_000)
+    found = [int(keep[:, list(pair)].all(1).sum()) for pair in combinations(range(5), 2)]
+    assert sum(found) == 20_000
+    assert all(abs(count - 2_000) < 5 * 42.5 for count in found)  # ten subsets; the deviation of each is 42.4
+
+
+def test_weights_are_those_of_draws_one_after_another() -> None:
+    """Two of three words of weights 1, 2 and 5 are hidden: the chances by hand."""
+    keep = draw_weighted_masks(np.random.default_rng(1), np.array([1.0, 2.0, 5.0]), 1, 40_000)
+    first_stays = 2 / 8 * 5 / 6 + 5 / 8 * 2 / 3
+    second_stays = 1 / 8 * 5 / 7 + 5 / 8 * 1 / 3
+    assert keep.mean(0) == pytest.approx([first_stays, second_stays, 1 - first_stays - second_stays], abs=0.012)
+
+
+def test_words_of_no_weight_are_hidden_last() -> None:
+    weights = np.array([0.0, 3.0, 0.0, 1.0])
+    assert draw_weighted_masks(np.random.default_rng(2), weights, 2, 500)[:, [0, 2]].all()
+    assert (draw_weighted_masks(np.random.default_rng(2), weights, 1, 500)[:, [1, 3]] == 0).all()

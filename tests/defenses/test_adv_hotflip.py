@@ -1,0 +1,174 @@
+"""Training on copies whose tokens are flipped along the gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from stockade.core.errors import ModelError, OptionError
+from stockade.defenses.adversarial.flips import FlipTraining, chosen_places
+from stockade.defenses.adversarial.vocabulary import neighbour_tokens, word_tokens
+from stockade.defenses.registry import make_defense
+from stockade.defenses.trained import combined_objective
+from stockade.lexicon import Neighbours, use_neighbours
+from stockade.training.kit import TrainingKit
+from tests.defenses.adversarial_kit import LABELS, loss_at, make_batch, make_kit
+
+LONG = ("a good film with the story and a fine picture of fun", "the worst film")
+
+
+def directions(**angles: float) -> Neighbours:
+    """Words at angles (in degrees) of a plane: the cosine of two is that of the difference."""
+    radians = np.deg2rad(list(angles.values()))
+    matrix = np.rint(120 * np.stack([np.cos(radians), np.sin(radians)], 1)).astype(np.int8)
+    return Neighbours(tuple(angles), matrix)
+
+
+def flips_of(kit: TrainingKit, **options: Any) -> FlipTraining:
+    objective = make_defense("adv-hotflip", **options).defense.objective(kit)
+    assert isinstance(objective, FlipTraining)
+    return objective
+
+
+def reference_flips(kit: TrainingKit, batch: Any, allowed: Any, share: float) -> torch.Tensor:
+    """One round, place by place and token by token."""
+    table, ids = kit.network.get_input_embeddings().weight.detach(), batch.tensors["input_ids"]
+    vectors = table[ids].clone().requires_grad_()
+    (slope,) = torch.autograd.grad(loss_at(kit.network, batch, vectors), vectors)
+    flipped = ids.clone()
+    for text, row in enumerate(ids.tolist()):
+        length = int(batch.tensors["attention_mask"][text].sum())
+        gains = []
+        for place in range(length):
+            each = [(float(slope[text, place] @ (table[b] - table[row[place]])), -b) for b in allowed(row[place])]
+            gain, number = max(each)
+            gains.append((gain, -place, -number))
+        for gain, place, number in sorted(gains, reverse=True)[: int(share * length)]:
+            if gain > 0:
+                flipped[text, -place] = number
+    return flipped
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_flips_are_those_of_a_plain_search_over_the_vocabulary(share: float) -> None:
+    kit = make_kit()
+    batch = make_batch(kit, LONG, (1, 0))
+    words = set(word_tokens(kit.tokenizer))
+    assert words == set(range(2, 18))  # all but [PAD] and [UNK]
+    expected = reference_flips(kit, batch, lambda _: words, share)
+    found = flips_of(kit, rounds=1, share=share).flipped(batch.tensors, batch.labels)
+    assert torch.equal(found["input_ids"], expected)
+    changed = (expected != batch.tensors["input_ids"]).sum(1).tolist()
+    assert changed == [int(share * 12), int(share * 3)]
+
+
+def test_neighbours_are_the_only_candidates_when_asked_for() -> None:
+    kit = make_kit()
+    batch = make_batch(kit, LONG, (1, 0))
+    table = directions(good=0, great=10, fine=20, film=100, picture=110, bad=200, unheard=5)
+    number = kit.tokenizer.convert_tokens_to_ids
+    with use_neighbours(table):
+        flips = flips_of(kit, rounds=1, share=1.0, candidates="neighbours", count=2, min_cosine=0.9)
+    near = {
+        number("good"): {number("great"), number("fine")},
+        number("great"): {number("good"), number("fine")},
+        number("fine"): {number("good"), number("great")},
+        number("film"): {number("picture")},
+        number("picture"): {number("film")},
+    }
+    assert {one: set(row) - {one} for one, row in enumerate(flips.candidates.tolist()) if set(row) != {one}} == near
+    expected = reference_flips(kit, batch, lambda one: near.get(one, set()) | {one}, 1.0)
+    assert torch.equal(flips.flipped(batch.tensors, batch.labels)["input_ids"], expected)
+    assert not torch.equal(expected, batch.tensors["input_ids"])
+
+
+def test_neighbours_keep_the_case_and_come_nearest_first() -> None:
+    class Cased:
+        all_special_tokens = ()
+
+        def __len__(self) -> int:
+            return 6
+
+        def convert_ids_to_tokens(self, _: object) -> list[str]:
+            return ["good", "Good", "fine", "Great", "great", "##great"]
+
+    found = neighbour_tokens(Cased(), directions(good=0, fine=20, great=-10), 3, 0.9)
+    assert found.tolist() == [[0, 4, 2, 0], [1, 3, 1, 1], [2, 0, 2, 2], [3, 1, 3, 3], [4, 0, 4, 4], [5, 5, 5, 5]]
+
+
+def test_later_rounds_see_the_gradient_anew() -> None:
+    kit = make_kit()
+    batch = make_batch(kit, LONG, (1, 0))
+    flips = flips_of(kit, rounds=1)
+    once = flips.flipped(batch.tensors, batch.labels)
+    assert torch.equal(
+        flips.flipped(once, batch.labels)["input_ids"],
+        flips_of(kit, rounds=2).flipped(batch.tensors, batch.labels)["input_ids"],
+    )
+    losses = [
+        kit.network(**tensors, labels=batch.labels).loss.item()
+        for tensors in (batch.tensors, flips_of(kit, rounds=3).flipped(batch.tensors, batch.labels))
+    ]
+    assert losses[1] > losses[0]
+
+
+def test_the_batch_is_clean_and_adversarial() -> None:
+    kit = make_kit()
+    batch = make_batch(kit, LONG, (1, 0))
+    flips = flips_of(kit)
+    both = flips.augment(batch)
+    assert both.labels.tolist() == [1, 0, 1, 0]
+    assert len(both) == 4
+    assert torch.equal(both.tensors["input_ids"][:2], batch.tensors["input_ids"])
+    assert torch.equal(both.tensors["input_ids"][2:], flips.flipped(batch.tensors, batch.labels)["input_ids"])
+    assert all(weight.grad is None for weight in kit.network.parameters())
+    assert flips.loss(kit.network, both).item() == pytest.approx(kit.plain.loss(kit.network, both).item())
+
+
+def test_what_hides_words_is_not_flipped() -> None:
+    kit = make_kit()
+    make = combined_objective([make_defense("ranmask:rate=0.5"), make_defense("adv-hotflip:share=1.0")])
+    assert make is not None
+    both = make(kit).augment(make_batch(kit))
+    clean, flipped = both.tensors["input_ids"].split(len(LABELS))  # type: ignore[no-untyped-call]
+    hidden = clean == kit.tokenizer.unk_token_id
+    assert hidden.sum() == 7
+    assert torch.equal(flipped[hidden], clean[hidden])
+    assert not torch.equal(flipped, clean)
+
+
+def test_places_are_those_of_the_greatest_gain() -> None:
+    gains = torch.tensor([[0.5, 3.0, -1.0, 2.0, 2.0], [9.0, -1.0, -2.0, 1.0, 1.0]])
+    may_flip = torch.tensor([[True] * 5, [False, True, True, True, True]])
+    assert chosen_places(gains, may_flip, 0.4).tolist() == [
+        [False, True, False, True, False],  # two of five; of equal gains the first
+        [False, False, False, True, False],  # one of four
+    ]
+    assert chosen_places(torch.ones(1, 100), torch.ones(1, 100, dtype=torch.bool), 0.29).sum() == 29
+    assert chosen_places(-torch.ones(1, 15), torch.ones(1, 15, dtype=torch.bool), 1.0).sum() == 0
+
+
+def test_a_vocabulary_of_letters_is_refused() -> None:
+    class Letters:
+        all_special_tokens = ()
+
+        def __len__(self) -> int:
+            return 3
+
+        def convert_ids_to_tokens(self, _: object) -> list[str]:
+            return ["a", "b", "c"]
+
+    with pytest.raises(ModelError, match="has no whole words"):
+        word_tokens(Letters())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [("rounds=0", "has 0 rounds"), ("share=0", "share of adv-hotflip is 0.0"), ("candidates=all", "candidates")],
+)
+def test_bad_options(options: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        make_defense(f"adv-hotflip:{options}")

@@ -1,0 +1,208 @@
+"""Training on texts that an attack has changed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from stockade.attacks.registry import NamedAttack
+from stockade.core.errors import ModelError, OptionError, RunError
+from stockade.core.example import Example
+from stockade.core.records import Outcome
+from stockade.core.text import TextInput
+from stockade.defenses.adversarial import attacked_texts as module
+from stockade.defenses.adversarial.attacked_texts import attacked_texts, load_victim
+from stockade.defenses.augmentation import Augmentation, combined_rewrite
+from stockade.defenses.registry import make_defense
+from stockade.defenses.trained import combined_objective
+from stockade.engine.requests import Score
+from stockade.training import recording
+from stockade.training.job import train
+from stockade.training.kit import RewritingDefense
+from tests.defenses.adversarial_kit import CLASSES, make_kit
+from tests.toys import WeightVictim
+from tests.training.tiny import OPTIONS, rows, tiny_origin
+
+VICTIM = WeightVictim({"good": 2.0, "fine": 1.0, "meh": -1.0, "bad": -2.0})
+
+
+class Swap:
+    """Finds a text with "meh" for "good"; for "fine" it only gets as far as "good"; on "crash" it breaks."""
+
+    async def search(self, example: Example, rng: Random) -> Outcome:
+        words = [word.lower() for word in example.text.words]
+        await Score([example.text])
+        if "crash" in words:
+            raise ValueError("broken")
+        if "good" in words:
+            return Outcome.found(example.text.replace(words.index("good"), "meh"))
+        if "fine" in words:
+            return Outcome.failed("not fooled", example.text.replace(words.index("fine"), "good"))
+        return Outcome.failed("nothing tried")
+
+
+@pytest.fixture(autouse=True)
+def swap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attack of these tests, a victim to be named "toy", and no curves on the page, which take long."""
+    monkeypatch.setattr(module, "make_attack", lambda name: NamedAttack(name, "paper", Swap(), name))
+    monkeypatch.setattr(module, "load_model", lambda reference: VICTIM)
+    monkeypatch.setattr(recording, "render_page", lambda *given: "")
+
+
+def test_the_strongest_text_is_taken_whether_it_fools_the_model_or_not() -> None:
+    texts: list[TextInput] = ["a good film", "so fine!", "a bad film", "Good", ("a story", "good one"), "crash good"]
+    labels = ["positive", "positive", "negative", "negative", "positive", "positive"]
+    assert attacked_texts(VICTIM, texts, labels, "swap") == [
+        "a meh film",  # found
+        "so good!",  # failed, but tried
+        "a bad film",  # nothing tried
+        "Good",  # the model is wrong on it anyway
+        ("a story", "meh one"),
+        "crash good",  # the attack broke down
+    ]
+
+
+def test_an_attack_that_always_breaks_down_is_an_error() -> None:
+    said = r"broke down on all 2 texts, on the first because the attack raised ValueError: broken\."
+    with pytest.raises(RunError, match=said):
+        attacked_texts(VICTIM, ["crash good", "crash fine"], ["positive"] * 2, "swap")
+
+
+def test_a_budget_that_is_used_up_leaves_the_text() -> None:
+    class Greedy:
+        async def search(self, example: Example, rng: Random) -> Outcome:
+            await Score([example.text] * 3)
+            return Outcome.found(example.text.replace(0, "meh"))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "make_attack", lambda name: NamedAttack(name, "paper", Greedy(), name))
+        assert attacked_texts(VICTIM, ["good"], ["positive"], "greedy", budget=2) == ["good"]
+        assert attacked_texts(VICTIM, ["good"], ["positive"], "greedy", budget=3) == ["meh"]
+
+
+def test_random_choices_depend_on_seed_and_place_only() -> None:
+    class Dice:
+        async def search(self, example: Example, rng: Random) -> Outcome:
+            return Outcome.failed("no", example.text.replace(0, f"word{rng.randrange(10**6)}"))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "make_attack", lambda name: NamedAttack(name, "paper", Dice(), name))
+        first = attacked_texts(VICTIM, ["good"] * 3, ["positive"] * 3, "dice", seed=1)
+        assert len(set(first)) == 3
+        assert attacked_texts(VICTIM, ["good"] * 2, ["positive"] * 2, "dice", seed=1) == first[:2]
+        assert attacked_texts(VICTIM, ["good"] * 3, ["positive"] * 3, "dice", seed=2) != first
+
+
+TEXTS: list[TextInput] = [f"a {word} film number{i}" for i, word in enumerate(["good", "fine", "bad", "odd"] * 5)]
+TEXTS += ["good one", "fine"]  # too short to be attacked
+LABELS = [1, 1, 0, 1] * 5 + [1, 1]
+
+
+def attacked(text: TextInput) -> TextInput:
+    assert isinstance(text, str)
+    changed = {"a good": "a meh", "a fine": "a good"}
+    return next((text.replace(old, new) for old, new in changed.items() if text.startswith(old)), text)
+
+
+def test_add_keeps_all_texts_and_adds_what_the_attack_left() -> None:
+    inputs, labels = Augmentation("toy").rewrite(TEXTS, LABELS, CLASSES, 0)
+    assert inputs == [*TEXTS, *map(attacked, TEXTS[:20])]
+    assert labels == [*LABELS, *LABELS[:20]]
+
+
+def test_replace_keeps_the_number_of_texts() -> None:
+    defense = Augmentation("toy", variant="replace")
+    inputs, labels = defense.rewrite(TEXTS, LABELS, CLASSES, 4)
+    assert len(inputs) == len(labels) == 22
+    rows_attacked = defense.attacked_rows(TEXTS, 4)
+    assert 9 <= len(rows_attacked) <= 11  # a half of 22 without those of the two short texts that are in it
+    assert all(row < 20 for row in rows_attacked)
+    kept = inputs[: 22 - len(rows_attacked)]
+    assert len(set(kept)) == len(kept)
+    assert set(kept) <= set(TEXTS)
+    assert inputs[len(kept) :] == [attacked(TEXTS[row]) for row in rows_attacked]
+    wanted = dict(zip(TEXTS, LABELS, strict=True)) | {
+        attacked(text): label for text, label in zip(TEXTS[:20], LABELS, strict=False)
+    }
+    assert [wanted[text] for text in inputs] == labels
+    assert defense.rewrite(TEXTS, LABELS, CLASSES, 4) == (inputs, labels)
+    assert defense.rewrite(TEXTS, LABELS, CLASSES, 5)[0] != inputs
+
+
+def test_classes_are_matched_by_name() -> None:
+    inputs, labels = Augmentation("toy").rewrite(["a good film"] * 2, [0, 0], ("positive", "negative"), 0)
+    assert inputs == ["a good film"] * 2 + ["a meh film"] * 2
+    assert labels == [0] * 4
+    with pytest.raises(ModelError, match="has the classes negative, positive, but the data has no, yes"):
+        load_victim("toy", ("no", "yes"))
+
+
+def test_bad_options() -> None:
+    with pytest.raises(OptionError, match="none was named"):
+        make_defense("augmentation").defense.rewrite(TEXTS, LABELS, CLASSES, 0)
+    with pytest.raises(OptionError, match="variant"):
+        make_defense("augmentation:variant=half")
+    with pytest.raises(OptionError, match="budget of 0"):
+        make_defense("augmentation:budget=0")
+
+
+def test_a_training_that_did_not_rewrite_its_texts_is_refused() -> None:
+    defense = make_defense("augmentation:model=toy").defense
+    assert isinstance(defense, RewritingDefense)
+    with pytest.raises(OptionError, match="changes the texts before a training begins"):
+        defense.objective(make_kit())
+    kit = make_kit(rewritten=True)
+    assert defense.objective(kit) is kit.plain
+
+
+def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_once(tmp_path: Path) -> None:
+    named = [make_defense("augmentation:model=toy")]
+    seen: dict[str, Any] = {"built": [], "rewritten": 0}
+    rewrite = combined_rewrite(named)
+    assert rewrite is not None
+
+    def counted(*given: Any) -> Any:
+        seen["rewritten"] += 1
+        return rewrite(*given)
+
+    origin = tiny_origin()
+    build = origin.builder
+    assert build is not None
+
+    def builder(texts: Any, classes: Any, seed: int) -> Any:
+        seen["built"].append(tuple(texts))
+        return build(texts, classes, seed)
+
+    def run(resume: bool = False, stop: int | None = None) -> Any:
+        def watch(progress: Any) -> None:
+            if progress.step == stop:
+                raise RuntimeError("power cut")
+
+        return train(rows(60), type(origin)("tiny", builder=builder), tmp_path / "m", options=OPTIONS,
+                     objective=combined_objective(named), rewrite=counted,
+                     defenses=[one.described() for one in named], resume=resume, observe=watch)  # fmt: skip
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        run(stop=3)
+    trained = run(resume=True)
+    assert seen["rewritten"] == 1  # the second time the folder had them
+    first, again = (Counter(texts) for texts in seen["built"])
+    assert first == again
+    assert any("meh" in text for text in first)
+    record = json.loads((trained.folder / "training.json").read_text())
+    data = record["config"]["data"]
+    assert data["validation_texts"] == 6
+    originals = seen["built"][0][:54]
+    assert set(originals) <= {text for text, _ in rows(60)}
+    long_texts = sum(len(text.split()) >= 3 for text in originals)
+    assert data["train_texts"] == sum(first.values()) == 54 + long_texts
+    assert record["config"]["defenses"][0]["name"] == "augmentation"
+
+
+def test_without_a_rewriting_defense_there_is_no_rewrite() -> None:
+    assert combined_rewrite([make_defense("ranmask"), make_defense("pgd")]) is None

@@ -1,0 +1,248 @@
+"""FACT: every batch with alternatives of its texts, under the same labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from stockade.core.errors import ModelError, OptionError
+from stockade.core.text import TextInput
+from stockade.defenses.co_tuning import AlternativePool, CoTuning
+from stockade.defenses.fact import Fact
+from stockade.defenses.folders import keep_defenses, kept_defenses
+from stockade.defenses.registry import defenses, make_defense, wrap
+from stockade.defenses.trained import combined_objective
+from stockade.models.encoding import TextEncoder
+from stockade.models.huggingface import HuggingFaceClassifier
+from stockade.training.job import train
+from stockade.training.kit import TrainingKit
+from stockade.training.network import Origin
+from stockade.training.objective import Batch, CrossEntropy
+from stockade.training.presets import preset
+from tests.models.conftest import tiny_bert, tiny_tokenizer
+from tests.toys import WeightVictim
+from tests.training.tiny import OPTIONS, build, rows, tiny_origin
+
+from .firebert_kit import OpenVictim, write_table
+
+VICTIM_WEIGHTS = {"great": 3.0, "film": 2.0, "plot": 1.0}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_table(tmp_path_factory.mktemp("table"))
+
+
+def fact(table: str, **options: Any) -> Fact:
+    plain = {"candidates": 1, "match_pos": False, "similarity": "off", "total_alternatives": 3, "neighbours": table}
+    return Fact(**{**plain, **options})
+
+
+@dataclass
+class Recording:
+    """An objective that remembers what it was handed."""
+
+    seen: list[Batch] = field(default_factory=list)
+
+    def augment(self, batch: Batch) -> Batch:
+        self.seen.append(batch)
+        return batch
+
+    def loss(self, model: Any, batch: Batch) -> Tensor:
+        return torch.tensor(float(len(batch)))
+
+
+ENCODER = TextEncoder.of(tiny_tokenizer(), tiny_bert(), ["input_ids", "attention_mask", "token_type_ids"])
+
+
+def encode(texts: Sequence[TextInput]) -> dict[str, Tensor]:
+    return ENCODER.tensors(ENCODER.encode(texts), torch.device("cpu"))
+
+
+def batch(inputs: Sequence[TextInput], labels: Sequence[int], seed: int = 0) -> Batch:
+    return Batch(tuple(inputs), torch.tensor(labels), encode(inputs), Random(seed), encode, lambda loss: None)
+
+
+def test_alternatives_join_the_batch_with_the_label_of_their_text(table: str) -> None:
+    plain = Recording()
+    tuning = CoTuning(ENCODER, plain, AlternativePool(fact(table), OpenVictim(VICTIM_WEIGHTS), 0), 3)
+    texts: list[TextInput] = ["Great film!", "zebra", ("great film", "the plot, twice")]
+    found = tuning.augment(batch(texts, [1, 0, 2]))
+    assert found is plain.seen[0]
+    assert list(found.inputs[:3]) == texts
+    assert sorted(zip(map(str, found.inputs[3:]), found.labels[3:].tolist(), strict=True)) == [
+        ("('great film', 'the story, twice')", 2),
+        ("Good film!", 1),
+        ("Good movie!", 1),
+        ("Great movie!", 1),
+    ]
+    assert found.labels[:3].tolist() == [1, 0, 2]
+    expected = encode(found.inputs)
+    assert found.tensors.keys() == expected.keys()
+    assert all(torch.equal(found.tensors[name], expected[name]) for name in expected)
+    assert tuning.loss(None, found) == 7  # type: ignore[arg-type]
+
+
+def test_tokens_that_were_hidden_stay_hidden(table: str) -> None:
+    """Word dropout, or a defense outside, has changed the second text."""
+    given = batch(["a film and a film", "the film"], [0, 1])
+    given.tensors["input_ids"][1, 2] = 1
+    pool = AlternativePool(fact(table, perturb_words=1), OpenVictim(VICTIM_WEIGHTS), 0)
+    found = CoTuning(ENCODER, Recording(), pool, 1).augment(given)
+    assert found.inputs[2:] == ("a movie and a film", "the movie")
+    assert found.tensors["input_ids"][:2].tolist() == [[2, 5, 7, 12, 5, 7, 3], [2, 6, 1, 3, 0, 0, 0]]
+    assert found.tensors["attention_mask"].sum(1).tolist() == [7, 4, 7, 4]
+
+
+def test_a_text_is_looked_at_once(table: str) -> None:
+    victim = OpenVictim(VICTIM_WEIGHTS)
+    pool = AlternativePool(fact(table), victim, 0)
+    for texts in (["great film", "plot"], ["plot", "great plot", "plot"], ["great film"]):
+        pool.of(texts)
+    assert [str(text) for text in victim.looked] == ["great film", "plot", "great plot"]
+
+
+def test_alternatives_depend_on_seed_and_text_and_not_on_when_the_text_is_seen(table: str) -> None:
+    options = fact(table, candidates=2, total_alternatives=2, pool=4)
+    texts = ["great film", "film of great plot", "plot film"]
+    first, again, other = (AlternativePool(options, OpenVictim(VICTIM_WEIGHTS), seed) for seed in (0, 0, 1))
+    expected = first.of(texts)
+    assert [again.of([one])[0] for one in reversed(texts)] == expected[::-1]
+    assert other.of(texts) != expected
+    assert all(len(set(found)) == 4 for found in expected)
+
+
+def test_each_step_draws_from_the_pool_by_its_own_generator(table: str) -> None:
+    pool = AlternativePool(fact(table, candidates=2, total_alternatives=2, pool=8), OpenVictim(VICTIM_WEIGHTS), 0)
+    tuning = CoTuning(ENCODER, Recording(), pool, 2)
+    drawn = [tuning.augment(batch(["great film"], [1], seed)).inputs[1:] for seed in (1, 1, 2, 3)]
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn)) > 1
+    (known,) = pool.of(["great film"])
+    assert all(len(set(two)) == 2 and set(two) <= {one.input for one in known} for two in drawn)
+
+
+def test_a_text_that_cannot_be_looked_at_ends_the_training(table: str) -> None:
+    class Broken(OpenVictim):
+        def token_importance(self, texts: Any, objective: Any) -> Any:
+            raise ValueError("no gradient today")
+
+    with pytest.raises(ModelError, match=r"could not make alternatives of a training text.*no gradient today"):
+        AlternativePool(fact(table), Broken({}), 0).of(["great film"])
+
+
+def kit(trained: bool) -> TrainingKit:
+    network, tokenizer = build([], ("negative", "positive"), 0)
+    encoder = TextEncoder.of(tokenizer, network, ["input_ids", "attention_mask"])
+    return TrainingKit(
+        network, tokenizer, encoder, ("negative", "positive"), ["great film"], [1], CrossEntropy(), 7, trained
+    )
+
+
+def test_the_reference_is_the_model_that_the_training_starts_from_and_stays_as_it_was(table: str) -> None:
+    given = kit(trained=True)
+    made = fact(table).objective(given)
+    assert isinstance(made, CoTuning)
+    assert made.plain is given.plain
+    assert isinstance(made.pool.model, HuggingFaceClassifier)
+    assert made.pool.model.model is not given.network
+    assert not made.pool.model.model.training
+    with torch.no_grad():
+        given.network.classifier.weight.add_(1.0)
+    assert not torch.equal(made.pool.model.model.classifier.weight, given.network.classifier.weight)
+
+
+def test_without_a_trained_reference_it_is_said_how_to_get_one(table: str) -> None:
+    with pytest.raises(OptionError, match="this training starts from an untrained one: train one without fact first"):
+        fact(table).objective(kit(trained=False))
+
+
+def test_a_reference_may_be_named_and_must_fit(table: str, tmp_path: Path) -> None:
+    for name, classes in (("two", ("negative", "positive")), ("three", ("a", "b", "c"))):
+        network, tokenizer = build([], classes, 3)
+        network.save_pretrained(tmp_path / name)
+        tokenizer.save_pretrained(tmp_path / name)
+    made = fact(table, reference_model=str(tmp_path / "two")).objective(kit(trained=False))
+    assert isinstance(made, CoTuning)
+    assert made.pool.of(["great film"])[0]
+    with pytest.raises(OptionError, match="has 3 classes, expected the 2 of the training data"):
+        fact(table, reference_model=str(tmp_path / "three")).objective(kit(trained=True))
+
+
+def test_it_combines_with_defenses_that_answer(table: str) -> None:
+    """FuSE and FIVE do not train: what they stand around is trained as with FACT alone."""
+    make = combined_objective([make_defense("fuse"), make_defense("fact", neighbours=table, similarity="off")])
+    assert make is not None
+    given = kit(trained=True)
+    made = make(given)
+    assert isinstance(made, CoTuning)
+    assert made.plain is given.plain
+    assert combined_objective([make_defense("five"), make_defense("mask-top")]) is None
+
+
+def test_a_model_is_trained_with_it_and_the_same_twice(table: str, tmp_path: Path, monkeypatch: Any) -> None:
+    """From a trained model; the rows of a step are the texts and their alternatives."""
+    from stockade.training import recording
+
+    monkeypatch.setattr(recording, "render_page", lambda *given: "")
+    start = train(rows(), tiny_origin(), tmp_path / "start", options=OPTIONS)
+    make = combined_objective([make_defense("fact", perturb_words=1, similarity="off", match_pos=False)])
+    assert make is not None
+    sizes: list[int] = []
+
+    def watched(given: TrainingKit) -> Any:
+        class Watched:
+            def augment(self, batch: Batch) -> Batch:
+                sizes.append(len(batch))
+                return batch
+
+            loss = staticmethod(CrossEntropy().loss)
+
+        return make(replace(given, plain=Watched()))  # type: ignore[arg-type]
+
+    options = OPTIONS.changed(epochs=1, learning_rate=0.003)
+    origin = Origin(model=str(tmp_path / "start"))
+    first = train(rows(), origin, tmp_path / "one", options=options, objective=watched)
+    second = train(rows(), origin, tmp_path / "two", options=options, objective=watched)
+    assert sum(sizes[: len(sizes) // 2]) > 3 * 54
+    assert first.history[0].loss == second.history[0].loss
+    assert first.best.validation.accuracy >= start.best.validation.accuracy
+
+
+def test_presets_say_what_the_paper_says() -> None:
+    names = ("perturb_words", "candidates", "similarity", "multiplier", "total_alternatives")
+    assert [make_defense("fact").options[name] for name in names] == [9, 10, "filter", 12, 4]
+    assert make_defense("fact").options == make_defense("fact@mnli").options
+    assert [make_defense("fact@imdb").options[name] for name in names] == [23, 10, "filter", 12, 4]
+    mnli, imdb = preset("fact"), preset("fact-imdb")
+    assert (mnli.batch, mnli.epochs, mnli.learning_rate, mnli.max_length) == (7, 1, 2e-5, 128)
+    assert (imdb.batch, imdb.max_length) == (2, 256)
+
+
+def test_it_only_trains_and_the_others_only_answer() -> None:
+    entries = defenses()
+    assert (entries["fact"].trains, entries["fact"].answers) == (True, False)
+    for name in ("fuse", "five", "mask-top"):
+        assert (entries[name].trains, entries[name].answers) == (False, True)
+    victim = OpenVictim({})
+    both = wrap(victim, [make_defense("five"), make_defense("fact")])
+    assert both.inner is victim  # type: ignore[attr-defined]
+    assert wrap(WeightVictim({}), [make_defense("fact")]) == WeightVictim({})
+
+
+def test_a_model_folder_remembers_them(tmp_path: Path) -> None:
+    named = [make_defense("fuse@imdb"), make_defense("five:tokens=2"), make_defense("mask-top"), make_defense("fact")]
+    keep_defenses(tmp_path, named)
+    assert kept_defenses(tmp_path) == named
+
+
+def test_a_pool_smaller_than_a_draw_is_refused() -> None:
+    with pytest.raises(OptionError, match="pool is 2, expected at least total_alternatives"):
+        make_defense("fact", pool=2)

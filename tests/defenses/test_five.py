@@ -1,0 +1,133 @@
+"""FIVE: a text and copies of it with noise on its most important tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from stockade.core.errors import ModelError, OptionError
+from stockade.core.protocols import WordVocabulary
+from stockade.core.text import Text
+from stockade.defenses.defended import Defended
+from stockade.defenses.five import Five
+from stockade.defenses.registry import make_defense, wrap
+from stockade.models.huggingface import HuggingFaceClassifier
+from tests.models.conftest import tiny_bert, tiny_tokenizer
+from tests.toys import WeightVictim
+
+from .firebert_kit import OpenVictim, log_odds, sigmoid
+
+WEIGHTS = {"great": 3.0, "film": -1.0, "plot": 0.5, "the": 9.0}
+STRING = "the great film, plot!"
+"""Log-odds 11.5; without "great" 8.5; without "great" and "film" 9.5. "the" is a stop word."""
+
+
+def answer(five: Five, text: str = STRING) -> tuple[np.ndarray, OpenVictim]:
+    victim = OpenVictim(WEIGHTS, bias=-9.0)
+    return Defended("five", five, victim).predict_proba([text])[0], victim
+
+
+def test_the_text_counts_as_much_as_each_copy() -> None:
+    row, victim = answer(Five(samples=4))
+    assert log_odds(row) == pytest.approx((2.5 + 4 * -0.5) / 5)
+    (asked,) = victim.noised
+    assert (asked.tokens, asked.deviation, asked.copies) == (((1, 0),), 8.14, 4)
+    row, _ = answer(Five(samples=4, combine="vote"))
+    assert row == pytest.approx([0.8, 0.2])
+    row, _ = answer(Five(samples=4, combine="probability"))
+    assert row[1] == pytest.approx((sigmoid(2.5) + 4 * sigmoid(-0.5)) / 5)
+
+
+def test_all_chosen_tokens_are_perturbed_together_in_every_copy() -> None:
+    row, victim = answer(Five(samples=2, tokens=2))
+    assert victim.noised[0].tokens == ((1, 0), (2, 0))
+    assert log_odds(row) == pytest.approx((2.5 + 2 * 0.5) / 3)
+
+
+def test_tokens_of_one_word_are_ranked_one_by_one() -> None:
+    scores = ((0.2, 0.7), (0.1,), (0.5, 0.6), ())
+    assert Five(tokens=3).chosen(Text.parse("unbelievable film overwhelmed unseen"), scores) == ((0, 1), (2, 1), (2, 0))
+
+
+def test_a_text_without_words_that_count_is_answered_as_it_is() -> None:
+    for text in ("", "the", "?!"):
+        row, victim = answer(Five(), text)
+        assert row == pytest.approx(victim.predict_proba([text])[0])
+        assert victim.noised == []
+
+
+def test_noise_is_fresh_unless_fixed_and_the_same_for_the_same_question() -> None:
+    seeds = set()
+    for seed in (1, 2):
+        for _ in range(2):
+            victim = OpenVictim(WEIGHTS)
+            Defended("five", Five(), victim, seed).predict_proba([STRING, STRING + " film"])
+            seeds.add(tuple(one.seed for one in victim.noised))
+    assert len(seeds) == 2
+    assert all(first != second for first, second in seeds)
+    assert not Defended("five", Five(), OpenVictim({})).deterministic
+    assert Defended("five", Five(draws="fixed"), OpenVictim({})).deterministic
+
+
+def test_an_answer_does_not_depend_on_what_else_is_asked() -> None:
+    model = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer())
+    defended = Defended("five", Five(tokens=2), model)
+    texts = ["The film, was greatly bad!", "films", "a great film is not bad .", "(great)"]
+    together = defended.predict_proba(texts)
+    assert together == pytest.approx(np.concatenate([defended.predict_proba([one]) for one in texts]), abs=1e-6)
+    assert not np.allclose(together, model.predict_proba(texts), atol=1e-3)
+
+
+@dataclass
+class VocabularyVictim(OpenVictim):
+    def word_gradients(self, texts: Sequence[Text], label: int) -> list[np.ndarray]:
+        raise NotImplementedError
+
+    def word_vocabulary(self) -> WordVocabulary:
+        return WordVocabulary(("a", "b"), np.array([[3.0, 4.0], [0.0, 15.0]], dtype=np.float32))
+
+
+def test_the_signal_to_noise_ratio_is_that_of_the_lengths() -> None:
+    """Vectors of lengths 5 and 15 in two dimensions; noise of deviation 2 has the length 2 √2."""
+    assert Five(deviation=2.0).signal_to_noise(VocabularyVictim({})) == pytest.approx(10 / (2 * np.sqrt(2)))
+    with pytest.raises(ModelError, match="needs the input vectors of the model's words"):
+        Five().signal_to_noise(OpenVictim({}))
+
+
+def test_presets_say_what_the_paper_says() -> None:
+    names = ("deviation", "samples", "tokens", "combine")
+    assert [make_defense("five").options[name] for name in names] == [8.14, 8, 1, "logit"]
+    assert make_defense("five").options == make_defense("five@mnli").options
+    assert [make_defense("five@imdb").options[name] for name in names] == [2.3, 10, 1, "probability"]
+    assert [make_defense("five@authors").options[name] for name in names] == [0.05, 10, 2, "logit"]
+
+
+def test_what_is_missing_is_said() -> None:
+    with pytest.raises(ModelError, match="five needs the model's gradients"):
+        wrap(WeightVictim({}), [make_defense("five")])
+    with pytest.raises(ModelError, match="five adds noise to what the model reads, so it must stand directly"):
+        wrap(OpenVictim({}), [make_defense("five"), make_defense("fuse")])
+
+    @dataclass
+    class Gradients(WeightVictim):
+        token_importance = OpenVictim.token_importance
+
+    with pytest.raises(ModelError, match="adds noise to the model's input vectors, and this model does not let it"):
+        wrap(Gradients({}), [make_defense("five")])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"deviation": 0.0}, "deviation of five is 0.0, expected a number above 0"),
+        ({"deviation": float("nan")}, "deviation of five is nan"),
+        ({"samples": 0}, "0 samples and 1 tokens, expected at least 1"),
+        ({"tokens": 0}, "8 samples and 0 tokens"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, float], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        make_defense("five", **options)

@@ -1,0 +1,122 @@
+"""A model trained with a defense: masked texts in training, the defense around it whenever it is loaded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+
+from stockade.cli import main as command_line
+from stockade.core.errors import ModelError
+from stockade.defenses.defended import Defended
+from stockade.defenses.folders import FILE_NAME, keep_defenses, kept_defenses
+from stockade.defenses.masked_training import MaskedTraining
+from stockade.defenses.registry import make_defense
+from stockade.jobs import ModelOptions
+from stockade.models.encoding import TextEncoder
+from stockade.training.objective import Batch, CrossEntropy
+from tests.models.conftest import tiny_tokenizer
+from tests.training.tiny import rows
+
+Command = Callable[..., tuple[int, str]]
+TRAINING = ("--arch", "CNN-W-Random-1", "--set", "filters=8", "--epochs", 30, "--lr", 0.02, "--patience", "none")
+
+
+@pytest.fixture
+def stockade(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
+    """Runs the command in this process, in a folder with data: (exit code, standard error)."""
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"{text},{label}\n" for text, label in rows(60))
+    (tmp_path / "data.csv").write_text("text,label\n" + lines)
+
+    def run(*words: object) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["stockade", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            command_line.main()
+        return int(ended.value.code or 0), capsys.readouterr().err
+
+    return run
+
+
+def test_from_training_to_an_attack_with_the_defense_in_place(stockade: Command, tmp_path: Path) -> None:
+    assert stockade("train", "data.csv", *TRAINING, "--defense", "ranmask:rate=0.2,copies=9", "--out", "m") == (0, "")
+    kept = json.loads(Path("m", FILE_NAME).read_text())
+    assert [one["name"] for one in kept["defenses"]] == ["ranmask"]
+    model = ModelOptions().load("m")
+    assert isinstance(model, Defended)
+    assert model.defense.rate == 0.2  # type: ignore[attr-defined]
+    text = "the good film and a story"
+    assert model.predict_proba([text])[0].argmax() == model.labels.index("positive")
+    assert not isinstance(ModelOptions(defenses=["none"]).load("m"), Defended)
+    attack = ("attack", "m", "data.csv", "--attack", "deepwordbug", "--limit", 4, "--budget", 20, "--no-similarity")
+    for defense, deterministic in (((), False), (("--defense", "none"), True)):
+        out = f"run-{deterministic}"
+        assert stockade(*attack, *defense, "--out", out)[0] == 0
+        assert json.loads(Path(out, "manifest.json").read_text())["model"]["deterministic"] is deterministic
+
+
+def test_training_with_masks_gives_other_weights_and_the_same_ones_again(stockade: Command) -> None:
+    short = (*TRAINING[:4], "--epochs", 2)
+    for out, defense in (("plain", ()), ("a", ("--defense", "ranmask")), ("b", ("--defense", "ranmask"))):
+        assert stockade("train", "data.csv", *short, *defense, "--out", out)[0] == 0
+    plain, one, same = (
+        ModelOptions(defenses=["none"]).load(name).predict_proba(["a good film"]) for name in ("plain", "a", "b")
+    )
+    assert (one == same).all()
+    assert (one != plain).any()
+
+
+def test_defenses_are_told_back(tmp_path: Path) -> None:
+    keep_defenses(tmp_path, [make_defense("ranmask@imdb:kept=2,curriculum=0.1")])
+    (kept,) = kept_defenses(tmp_path)
+    assert (kept.preset, kept.defense.kept, kept.defense.curriculum) == ("imdb", 2, 0.1)
+
+
+def test_without_defenses_there_is_no_file(tmp_path: Path) -> None:
+    keep_defenses(tmp_path, [])
+    assert list(tmp_path.iterdir()) == []
+    assert kept_defenses(tmp_path) == []
+    assert kept_defenses(tmp_path / "nothing") == []
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"schema": 99, "defenses": []}', '{"schema": 1, "defenses": [{"name": "ranmask"}]}']
+)
+def test_a_broken_file_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / FILE_NAME).write_text(content)
+    with pytest.raises(ModelError, match=r"defense\.json cannot be read .* --defense none"):
+        kept_defenses(tmp_path)
+
+
+def batch(encoder: TextEncoder, *inputs: str | tuple[str, str], seed: int = 0, progress: float = 0.0) -> Batch:
+    tensors = encoder.tensors(encoder.encode(inputs), torch.device("cpu"))
+    return Batch(inputs, torch.zeros(len(inputs), dtype=torch.long), tensors, Random(seed), None, None, progress)  # type: ignore[arg-type]
+
+
+def test_every_text_of_a_batch_is_masked_anew() -> None:
+    encoder = TextEncoder(tiny_tokenizer(), None, True, False)
+    training = MaskedTraining(encoder, CrossEntropy(), rate=0.5, kept=1)
+    texts = ("the film was bad", "films", "", ("the film", "not bad and great"))
+    seen = set()
+    for seed in range(20):
+        changed = training.augment(batch(encoder, *texts, seed=seed))
+        masks = (changed.tensors["input_ids"] == 4).sum(1).tolist()
+        assert masks == [2, 0, 0, 2]
+        assert (changed.tensors["input_ids"][3, :4] == torch.tensor([2, 6, 7, 3])).all(), "a premise is never hidden"
+        again = training.augment(batch(encoder, *texts, seed=seed))
+        assert (again.tensors["input_ids"] == changed.tensors["input_ids"]).all()
+        seen.add(tuple(changed.tensors["input_ids"][0].tolist()))
+    assert len(seen) == 6, "two of four words can be hidden in six ways"
+
+
+def test_the_rate_of_a_curriculum_rises_in_the_first_part_of_the_training() -> None:
+    training = MaskedTraining(None, CrossEntropy(), rate=0.9, kept=1, curriculum=0.3)  # type: ignore[arg-type]
+    rates = [training.rate_at(progress) for progress in (0.0, 0.3, 0.6, 1.0)]
+    assert rates == pytest.approx([0.3, 0.6, 0.9, 0.9])
+    assert np.isclose(MaskedTraining(None, CrossEntropy(), 0.9, 1).rate_at(0.0), 0.9)  # type: ignore[arg-type]

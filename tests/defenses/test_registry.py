@@ -1,0 +1,87 @@
+"""Defenses by name: options, presets, order, and what bad references are told."""
+
+from __future__ import annotations
+
+import pytest
+
+import stockade as st
+from stockade.core.errors import OptionError
+from stockade.defenses.defended import Defended
+from stockade.defenses.registry import DefenseEntry, NamedDefense, check_order, defenses, make_defense, wrap
+from stockade.jobs import ModelOptions
+from tests.toys import WeightVictim
+
+
+class TrainingOnly:
+    """Does nothing when asked."""
+
+    def objective(self, kit: object) -> object:
+        raise NotImplementedError
+
+
+def training_only(name: str = "harder") -> NamedDefense:
+    return NamedDefense(name, "paper", TrainingOnly(), DefenseEntry(name, TrainingOnly, "a paper", {"paper": {}}))
+
+
+def test_options_come_from_the_preset_then_the_reference_then_keywords() -> None:
+    assert make_defense("ranmask").options["rate"] == 0.3
+    assert make_defense("ranmask@snli").options["rate"] == 0.15
+    assert make_defense("ranmask@snli:rate=0.2,copies=7").options["rate"] == 0.2
+    assert make_defense("ranmask:rate=0.2", rate=0.4).options["rate"] == 0.4
+    assert make_defense("ranmask:rate=0.2,combine=vote").described()["options"]["combine"] == "vote"
+
+
+def test_every_defense_has_a_paper_a_summary_and_usable_presets() -> None:
+    assert "ranmask" in defenses()
+    for name, entry in defenses().items():
+        assert entry.paper
+        assert entry.summary.endswith((".", ":")), name
+        assert entry.answers or entry.trains
+        assert next(iter(entry.presets)) == "paper"
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("ranmsk", 'There is no defense "ranmsk".*Did you mean "ranmask"'),
+        ("ranmask@authors", "preset of ranmask"),
+        ("ranmask:rat=0.3", "option of ranmask"),
+        ("ranmask:rate", "not of the form option=value"),
+        ("ranmask:rate=much", "option rate of ranmask cannot be 'much'"),
+        ("ranmask:rate=0", "share of words between 0 and 1"),
+    ],
+)
+def test_bad_references(reference: str, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        make_defense(reference)
+
+
+def test_what_only_trains_stands_nearest_to_the_model() -> None:
+    check_order([make_defense("ranmask"), training_only()])
+    with pytest.raises(OptionError, match="from the outside in, as in --defense ranmask --defense harder"):
+        check_order([training_only(), make_defense("ranmask")])
+
+
+def test_wrapping_leaves_out_what_only_trains() -> None:
+    victim = WeightVictim({})
+    model = wrap(victim, [make_defense("ranmask"), training_only()], seed=4)
+    assert isinstance(model, Defended)
+    assert (model.name, model.seed, model.inner) == ("ranmask", 4, victim)
+    assert wrap(victim, [training_only()]) is victim
+
+
+def test_a_model_can_be_defended_from_python() -> None:
+    model = st.defend(WeightVictim({"good": 1.0}), "ranmask", rate=0.5, copies=3)
+    assert isinstance(model, Defended)
+    assert model.labels == ("negative", "positive")
+    assert model.fingerprint() != st.defend(WeightVictim({}), "ranmask", rate=0.4, copies=3).fingerprint()  # type: ignore[attr-defined]
+    with pytest.raises(OptionError, match="No defense was named"):
+        st.defend(WeightVictim({}))
+    with pytest.raises(OptionError, match="single defense"):
+        st.defend(WeightVictim({}), "ranmask", "ranmask", rate=0.2)
+
+
+def test_none_is_the_bare_model() -> None:
+    victim = WeightVictim({})
+    assert not isinstance(ModelOptions(defenses=["none"]).load(victim), Defended)
+    assert isinstance(ModelOptions(defenses=["ranmask"]).load(victim), Defended)

@@ -1,0 +1,212 @@
+"""A detector fitted on texts that differ in what it reads, the route it takes, and the attack that knows it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import stockade as st
+from stockade.attacks.registry import make_attack
+from stockade.core.errors import DataError, ModelError, OptionError
+from stockade.core.text import Text
+from stockade.datasets import load_data, prepare_examples
+from stockade.defenses.defended import Defended
+from stockade.defenses.detector import Detector, Logistic, load_detector, threshold_at
+from stockade.defenses.detector_features import FREQUENCY, MASKING, EvidenceReader
+from stockade.defenses.detector_fit import fit_detector, without_own_words
+from stockade.defenses.ranmask import RanMask
+from stockade.defenses.route import AdaptiveRoute, Route
+from stockade.engine.composite import make_scoring
+from stockade.engine.requests import Score
+from stockade.runs.attack import AttackSettings, run_attacks
+from stockade.runs.store import Store
+from tests.toys import WeightVictim
+
+WEIGHTS = {"good": 1.0, "fine": 1.0, "nice": 1.0, "trick": -8.0, "bad": -1.0, "poor": -1.0}
+VICTIM = WeightVictim(WEIGHTS, bias=0.1)
+CLEAN = ["good fine nice film", "a good nice fine show", "bad poor bad film poor", "a poor and bad bad story"]
+ATTACKED = ["good fine trick film", "a good nice trick show"]
+"""One strong word turns them over, so a copy that hides it disagrees with the rest."""
+
+
+def detector(**changes: object) -> Detector:
+    found = fit_detector(VICTIM, CLEAN, ATTACKED, features=MASKING, rate=0.4, copies=60, false_positives=0.0)
+    assert found.threshold < 0.5
+    return replace(found, **{"threshold": 0.5, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "detector.json"
+    detector().save(path)
+    return str(path)
+
+
+def routed(file: str, **options: object) -> Defended:
+    return Defended("route", Route(file, **options), VICTIM)  # type: ignore[arg-type]
+
+
+def test_clean_texts_are_answered_by_the_model_and_attacked_ones_by_their_copies(file: str) -> None:
+    model = routed(file)
+    for text in CLEAN:
+        assert model.predict_proba([text])[0] == pytest.approx(VICTIM.predict_proba([text])[0])
+    for text in ATTACKED:
+        found = model.predict_proba([text])[0]
+        assert found != pytest.approx(VICTIM.predict_proba([text])[0], abs=0.01)
+        smoothed = Defended("m", RanMask(rate=0.4, copies=3000), VICTIM).predict_proba([text])[0]
+        assert found == pytest.approx(smoothed, abs=0.2)
+
+
+def test_a_threshold_that_all_reach_is_the_robust_branch_alone(tmp_path: Path) -> None:
+    for threshold, branch in ((0.0, "masked"), (2.0, "plain")):
+        path = tmp_path / f"{branch}.json"
+        detector(threshold=threshold).save(path)
+        found = routed(str(path), combine="vote").predict_proba([ATTACKED[0]])[0]
+        is_plain = found == pytest.approx(VICTIM.predict_proba([ATTACKED[0]])[0])
+        assert is_plain == (branch == "plain")
+        if branch == "masked":
+            assert (found * 60 == np.round(found * 60)).all(), "shares of sixty votes"
+
+
+def test_the_file_is_the_detector(file: str) -> None:
+    assert load_detector(file) == detector()
+    other = routed(file).fingerprint()
+    detector(threshold=0.9).save(file)
+    assert load_detector(file).threshold == 0.9
+    assert routed(file).fingerprint() != other
+
+
+def test_logistic_regression_finds_the_least_loss() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 2)) * [3.0, 0.1] + [5.0, -1.0]
+    attacked = rng.random(80) < 1 / (1 + np.exp(-(rows[:, 0] - 5)))
+    found = Logistic.fit(rows, attacked, ridge=0.5)
+    share = attacked.mean()
+
+    def loss(weights: tuple[float, ...], bias: float) -> float:
+        tried = replace(found, weights=weights, bias=bias)
+        chances = np.array([tried.probability(row) for row in rows.tolist()])
+        losses = np.where(attacked, -np.log(chances) * 0.5 / share, -np.log(1 - chances) * 0.5 / (1 - share))
+        return float(losses.sum() + 0.25 * sum(weight**2 for weight in weights))
+
+    least = loss(found.weights, found.bias)
+    for step in (-0.01, 0.01):
+        assert loss((found.weights[0] + step, found.weights[1]), found.bias) > least
+        assert loss((found.weights[0], found.weights[1] + step), found.bias) > least
+        assert loss(found.weights, found.bias + step) > least
+
+
+def test_separable_and_constant_numbers_are_survived() -> None:
+    found = Logistic.fit(np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([False, True]))
+    assert found.probability([0.0, 1.0]) < 0.5 < found.probability([1.0, 1.0])
+    assert found.weights[1] == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(("share", "caught"), [(0.0, 0), (0.05, 0), (0.1, 1), (0.25, 2), (0.39, 3)])
+def test_no_more_clean_texts_than_allowed_reach_the_threshold(share: float, caught: int) -> None:
+    clean = [number / 10 for number in range(10)]
+    threshold = threshold_at(clean, share)
+    assert sum(value >= threshold for value in clean) == caught
+    assert threshold_at([0.5] * 4, 0.25) > 0.5, "of equal ones none is caught rather than all"
+
+
+def test_rare_words_become_frequent_synonyms() -> None:
+    reader = EvidenceReader(FREQUENCY, 0.3, 1, 5, rare=1, counts={"movie": 9, "film": 3, "good": 7, "flick": 1})
+    assert str(reader.frequent(Text.parse("A good flick, picture"))) == "A good movie, movie"
+    assert str(reader.frequent(Text.parse("film qqq"))) == "film qqq"
+
+
+def test_a_clean_text_does_not_make_its_own_words_frequent() -> None:
+    """Else every word of the texts that a detector is fitted on would be a known one, and no other text is like that."""
+    reader = EvidenceReader(FREQUENCY, 0.3, 1, 5, rare=0, counts={"movie": 2, "flick": 2, "a": 3})
+    assert str(reader.frequent(Text.parse("a flick"))) == "a flick"
+    assert without_own_words(reader, "a flick, a Flick").counts == {"movie": 2, "flick": 0, "a": 1}
+    assert str(without_own_words(reader, "a flick, a Flick").frequent(Text.parse("a flick"))) == "a movie"
+
+
+def test_evidence_by_hand(tmp_path: Path) -> None:
+    """Two words, one stays: copies are "good [MASK]" and "[MASK] trick"."""
+    path = tmp_path / "d.json"
+    plain = 1 / (1 + math.exp(6.9))
+    detector(rate=0.5, copies=4000).save(path)
+    found = load_detector(str(path))
+    reader = EvidenceReader(found.features, found.rate, found.kept, found.copies, found.rare, found.counts)
+    victim = WeightVictim(WEIGHTS, bias=0.1)
+
+    class Shown:
+        randomised = False
+
+        def check(self, inner: object) -> None: ...
+
+        async def answer(self, text: Text, rng: np.random.Generator) -> st.Scores:
+            return st.Scores((await reader.read(text, rng)).numbers)
+
+    service = make_scoring(Defended("shown", Shown(), victim))
+    (answer,) = service.answer_scores([Score([Text.parse("good trick")])])
+    disagreement, fall, margin = answer[0].probabilities  # type: ignore[index]
+    mean = 0.5 / (1 + math.exp(-1.1)) + 0.5 / (1 + math.exp(7.9))
+    assert disagreement == pytest.approx(0.5, abs=0.03)
+    assert fall == pytest.approx((1 - plain) - (1 - mean), abs=0.03)
+    assert margin == pytest.approx(1 - 2 * mean, abs=0.05)
+
+
+def test_the_adaptive_view_falls_with_the_probability_and_with_the_suspicion(file: str) -> None:
+    model = routed(file, draws="fixed")
+    view = model.twin()
+    assert view is not None
+    assert isinstance(view.defense, AdaptiveRoute)
+    original = Text.parse(CLEAN[0])
+    weaker, turned = original.replace(0, "qq"), original.replace_all({0: "bad", 1: "bad", 2: "bad"})
+    service = make_scoring(view)
+    (answers,) = service.answer_scores([Score([original, weaker, turned])])
+    first, second, third = (scores.probabilities[1] for scores in answers)  # type: ignore[union-attr]
+    assert 1 > first > second > 0.5, "still the class, and less sure of it"
+    assert third < 0.5
+    (truth,) = make_scoring(model).answer_scores([Score([turned])])
+    assert answers[2] == truth[0], "once it is turned the routed answer itself is shown"  # type: ignore[index]
+    suspicious = replace(view, defense=AdaptiveRoute(view.defense.route, weight=1.0))
+    (only,) = make_scoring(suspicious).answer_scores([Score([original])])
+    evidence_free = 2 * only[0].probabilities[1] - 1  # type: ignore[index]
+    assert 0 < evidence_free < load_detector(file).threshold, "with all the weight on it, it is the suspicion"
+
+
+def test_an_attack_that_knows_the_detector_runs_through_the_view(tmp_path: Path, file: str) -> None:
+    model = routed(file, draws="fixed")
+    data = [("good fine nice film", "positive"), ("bad poor film of all", "negative")]
+    examples = prepare_examples(load_data(data), model.labels)
+    settings = AttackSettings((make_attack("deepwordbug"),), 0, 80)
+    run_attacks(model, examples, settings, tmp_path, through=model.twin())
+    with Store(tmp_path) as store:
+        records = list(store.records("deepwordbug"))
+    assert {record.status for record in records} <= {"success", "failed"}
+    for record in records:
+        if record.status == "success":
+            assert record.adversarial_prediction != record.label
+
+
+def test_bad_input(tmp_path: Path, file: str) -> None:
+    with pytest.raises(OptionError, match="route needs a detector"):
+        st.defend(VICTIM, "route")
+    with pytest.raises(OptionError, match=r"missing\.json cannot be read .*fit_detector"):
+        st.defend(VICTIM, "route", detector=str(tmp_path / "missing.json"))
+    with pytest.raises(ModelError, match="directly around the model"):
+        st.defend(VICTIM, f"route:detector={file}", "ranmask")
+    content = json.loads(Path(file).read_text())
+    for broken in ({}, {**content, "schema": 9}, {**content, "logistic": {}}, [1]):
+        path = tmp_path / "broken.json"
+        path.write_text(json.dumps(broken))
+        with pytest.raises(OptionError, match="no detector of Stockade"):
+            load_detector(str(path))
+    with pytest.raises(DataError, match="0 attacked texts"):
+        fit_detector(VICTIM, CLEAN, [])
+    with pytest.raises(OptionError, match='"luck"'):
+        fit_detector(VICTIM, CLEAN, ATTACKED, features=["luck"])
+    with pytest.raises(OptionError, match="without its defenses"):
+        fit_detector(routed(file), CLEAN, ATTACKED)
+    with pytest.raises(OptionError, match="false-positive rate"):
+        fit_detector(VICTIM, CLEAN, ATTACKED, features=MASKING, copies=3, false_positives=1.0)

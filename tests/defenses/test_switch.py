@@ -1,0 +1,218 @@
+"""SWITCH: alternatives with the important words replaced, exactly where they stood."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from stockade.core.errors import ModelError, OptionError
+from stockade.core.text import Text
+from stockade.defenses.registry import make_defense
+from stockade.defenses.replacements import neighbour_table, replacements
+from stockade.defenses.switch import Switch, check_importance, order_of, ranked_words
+from stockade.lexicon import Neighbours, load_neighbours, use_neighbours
+from stockade.models.huggingface import HuggingFaceClassifier
+from tests.models.conftest import tiny_bert, tiny_tokenizer
+from tests.toys import BagEncoder, WeightVictim
+
+from .firebert_kit import OpenVictim, run, write_table
+
+VICTIM = OpenVictim({"great": 3.0, "film": 2.0, "plot": 1.0, "the": 9.0, "zebra": 8.0})
+TEXT = Text.parse("  Great film, the (zebra) -- 'plot'!")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_table(tmp_path_factory.mktemp("table"))
+
+
+def switch(table: str, **options: Any) -> Switch:
+    plain = {"candidates": 1, "match_pos": False, "similarity": "off", "total_alternatives": 50, "neighbours": table}
+    return Switch(**{**plain, **options})
+
+
+def alternatives(given: Switch, text: Text = TEXT, seed: int = 0, **kit: Any) -> list[str]:
+    (found,) = run(kit.pop("victim", VICTIM), given.alternatives(text, Random(seed)), **kit)
+    return [str(one) for one in found]
+
+
+def test_every_combination_of_the_two_most_important_words_but_the_text_itself(table: str) -> None:
+    """ "the" is a stop word and "zebra" has no neighbours, though both matter most."""
+    assert sorted(alternatives(switch(table))) == [
+        "  Good film, the (zebra) -- 'plot'!",
+        "  Good movie, the (zebra) -- 'plot'!",
+        "  Great movie, the (zebra) -- 'plot'!",
+    ]
+
+
+def test_candidates_are_the_nearest_and_the_word_itself(table: str) -> None:
+    found = alternatives(switch(table, perturb_words=1, candidates=2), Text.parse("GREAT film"))
+    assert sorted(found) == ["FINE film", "GOOD film"]
+
+
+def test_leave_alone_skips_the_most_important(table: str) -> None:
+    found = alternatives(switch(table, perturb_words=1, leave_alone=2))
+    assert found == ["  Great film, the (zebra) -- 'story'!"]
+
+
+def test_words_drawn_at_random_stay_in_their_places(table: str) -> None:
+    given = switch(table, perturb_words=1, random_out_of=2)
+    found = {one for seed in range(20) for one in alternatives(given, seed=seed)}
+    assert found == {"  Good film, the (zebra) -- 'plot'!", "  Great movie, the (zebra) -- 'plot'!"}
+
+
+@given(
+    seed=some.integers(0, 2**32), words=some.integers(1, 3), count=some.integers(1, 8), candidates=some.integers(1, 3)
+)
+def test_alternatives_differ_from_the_text_and_each_other_and_only_at_the_chosen_words(
+    table: str, seed: int, words: int, count: int, candidates: int
+) -> None:
+    given_ = switch(table, perturb_words=words, total_alternatives=count, candidates=candidates)
+    (found,) = run(VICTIM, given_.alternatives(TEXT, Random(seed)))
+    assert len(found) == min(count, (candidates + 1) ** words - 1)
+    assert len({str(one) for one in found} - {str(TEXT)}) == len(found)
+    chosen = {0: "Great", 1: "film", 4: "plot"}
+    for one in found:
+        assert one.gaps == TEXT.gaps
+        changed = {index for index, word in enumerate(one.words) if word != TEXT.words[index]}
+        assert changed <= set(list(chosen)[:words])
+        for index in changed:
+            near = replacements(neighbour_table(table), chosen[index].lower(), candidates, False)
+            assert one.words[index].lower() in near
+
+
+def test_many_words_have_more_combinations_than_fit_an_integer() -> None:
+    text = Text.parse(" ".join(["film", "story", "actor", "scene", "script", "music"] * 6))
+    given = Switch(perturb_words=36, similarity="off", total_alternatives=3, stop_words="none", match_pos=False)
+    assert len(set(alternatives(given, text, victim=OpenVictim({})))) == 3
+
+
+def test_parts_of_speech_are_kept(tmp_path: Path) -> None:
+    """Of the package's own neighbours; nothing is written that the tagger calls another Penn tag than the word's."""
+    from stockade.lexicon import load_tagger
+
+    table = neighbour_table(None)
+    tagger = load_tagger()
+    for word in ("quickly", "wonderful", "actors"):
+        every, same = replacements(table, word, 100, False), replacements(table, word, 10, True)
+        own = tagger.tag([word])
+        assert same == tuple(one for one in every if tagger.tag([one]) == own)[:10]
+        assert 0 < len(same) <= 10 < len(every)
+    assert replacements(table, "quickly", 20, True) != replacements(table, "quickly", 20, False)
+
+
+ENCODER = BagEncoder({"film": 2.0})
+PAIR = Text.parse("great film")
+"""Its cosines: "good film" 4/5; "great movie" 1/(√5 √2) = 0.32; "good movie" 0."""
+
+
+def test_the_filter_of_tf_0_is_a_cosine_of_054(table: str) -> None:
+    assert alternatives(switch(table, similarity="filter"), PAIR, encoder=ENCODER) == ["good film"]
+    low = switch(table, similarity="filter", scale="cosine", threshold=0.3)
+    assert sorted(alternatives(low, PAIR, encoder=ENCODER)) == ["good film", "great movie"]
+    high = switch(table, similarity="filter", scale="cosine", threshold=0.81)
+    assert alternatives(high, PAIR, encoder=ENCODER) == []
+
+
+def test_rank_takes_the_most_similar(table: str) -> None:
+    given = switch(table, similarity="rank", total_alternatives=2)
+    for seed in range(5):
+        assert alternatives(given, PAIR, seed, encoder=ENCODER) == ["good film", "great movie"]
+
+
+def test_the_filter_keeps_the_order_it_drew_and_compares_no_more_than_it_needs(table: str) -> None:
+    """What passes is what would pass if everything were compared first."""
+    text = Text.parse("great film")
+    for seed in range(10):
+        encoder = BagEncoder({"film": 2.0})
+        wide = switch(table, similarity="off", candidates=2, total_alternatives=8)
+        drawn = alternatives(wide, text, seed)
+        given = switch(table, similarity="filter", candidates=2, total_alternatives=2, multiplier=4)
+        kept = alternatives(given, text, seed, encoder=encoder)
+        assert kept == [one for one in drawn if one.endswith("film")]
+    assert len(kept) == 2
+    every = switch(table, similarity="filter", candidates=2, total_alternatives=2, multiplier=4, threshold=-2.0)
+    encoder = BagEncoder()
+    alternatives(every, text, encoder=encoder)
+    assert len(encoder.embedded) == 3
+
+
+def test_the_multiplier_says_how_many_are_compared(table: str) -> None:
+    encoder = BagEncoder()
+    given = switch(table, similarity="rank", candidates=2, total_alternatives=2, multiplier=3)
+    alternatives(given, PAIR, encoder=encoder)
+    assert len(encoder.embedded) == 1 + 2 * 3
+
+
+def test_a_text_with_nothing_to_replace_has_no_alternatives(table: str) -> None:
+    for string in ("", "the of", "!?", "zebra"):
+        assert alternatives(switch(table, similarity="filter"), Text.parse(string)) == []
+
+
+def test_many_texts_together_have_the_alternatives_each_has_alone(table: str) -> None:
+    """With a real tokenizer and real gradients: every alternative is of its own text, at its own words."""
+    model = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer())
+    strings = ["The film, was great!", "(great) -- film", "a bad film... not great", "film", "is it? great; film"]
+    texts = [Text.parse(string) for string in strings]
+    given = switch(table, candidates=2, total_alternatives=3)
+    together = run(model, *(given.alternatives(text, Random(4)) for text in texts))
+    for text, found in zip(texts, together, strict=True):
+        assert found == run(model, given.alternatives(text, Random(4)))[0]
+        for one in found:
+            assert one.original == text
+            assert one.gaps == text.gaps
+            for before, after in zip(text.words, one.words, strict=True):
+                assert before == after or {before, after} <= {"great", "good", "fine", "film", "movie", "picture"}
+
+
+def test_the_premise_is_never_changed(table: str) -> None:
+    pair = Text.parse("great film", premise="great film")
+    (found,) = run(VICTIM, switch(table).alternatives(pair, Random(0)))
+    assert {one.premise for one in found} == {"great film"}
+    assert len(found) == 3
+
+
+def test_an_attackers_table_does_not_change_the_defense(table: str) -> None:
+    own = load_neighbours()
+    with use_neighbours(neighbour_table(table)):
+        assert neighbour_table(None) is own
+    assert isinstance(neighbour_table(table), Neighbours)
+    assert len(neighbour_table(table)) == 8
+
+
+def test_a_word_is_as_important_as_its_most_important_token() -> None:
+    """Stop words do not count, nor does what the model does not read."""
+    scores = ((9.0,), (0.1, 0.8), (0.5, 0.6), (), (0.7,))
+    text = Text.parse("The plot thickens slowly, FILM")
+    assert ranked_words(text, scores, "function") == [1, 4, 2]
+    assert ranked_words(text, scores, "none") == [0, 1, 4, 2]
+
+
+def test_equal_up_to_rounding_is_equal() -> None:
+    assert order_of({3: 1.00001, 1: 1.0, 2: 1.00002, 0: 2.0, 9: 0.0}) == [0, 3, 1, 2, 9]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"perturb_words": 0}, "perturb_words is 0, expected a number of at least 1"),
+        ({"total_alternatives": 0}, "total_alternatives is 0"),
+        ({"leave_alone": -1}, "leave_alone is -1, expected a number of at least 0"),
+        ({"perturb_words": 3, "random_out_of": 2}, "random_out_of is 2, expected 0 or at least perturb_words"),
+        ({"similarity": "sometimes"}, "similarity of fuse cannot be 'sometimes'"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        make_defense("fuse", **options)
+
+
+def test_a_black_box_is_told_what_is_missing() -> None:
+    with pytest.raises(ModelError, match=r"fuse needs the model's gradients.*choose a defense that needs scores only"):
+        check_importance("fuse", WeightVictim({}))
+    check_importance("fuse", VICTIM)

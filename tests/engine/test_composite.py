@@ -1,0 +1,191 @@
+"""Classifiers that ask another one: draws that do not depend on what runs beside them, nesting, caching, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stockade.attacks.registry import make_attack
+from stockade.core.errors import ModelError, ScoringFailed
+from stockade.core.example import Scores
+from stockade.core.protocols import Classifier, Probabilities
+from stockade.core.text import Text, TextInput
+from stockade.datasets import load_data, prepare_examples
+from stockade.defenses.defended import Defended
+from stockade.defenses.ranmask import RanMask
+from stockade.engine.composite import make_scoring
+from stockade.engine.requests import Confirm, Draw, Masked, Score
+from stockade.engine.scheduler import Scheduler, Search
+from stockade.runs.attack import AttackSettings, run_attacks
+from stockade.runs.store import Store
+from tests.toys import RandomVictim, WeightVictim
+
+TEXTS = [
+    ("a great little film", "positive"),
+    ("the worst movie of the year , by far", "negative"),
+    ("good acting but a dull and tired story", "negative"),
+    ("I truly enjoyed my visit here", "positive"),
+    ("wonderful wonderful wonderful", "positive"),
+    ("an awful , terrible , no good picture show", "negative"),
+]
+WEIGHTS = {"great": 2.0, "good": 1.5, "enjoyed": 2.0, "wonderful": 2.0, "worst": -3.0, "dull": -2.5, "awful": -3.0}
+
+
+@dataclass
+class Composite:
+    """A composite whose answers are given by a coroutine; remembers what it was asked for."""
+
+    inner: Classifier
+    ask: Any
+    deterministic: bool = True
+    asked: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.inner.labels
+
+    def answer(self, text: Text, draw: int) -> Coroutine[Any, Any, Scores]:
+        self.asked.append((str(text), draw))
+        result: Coroutine[Any, Any, Scores] = self.ask(text)
+        return result
+
+    def predict_proba(self, inputs: list[TextInput]) -> Probabilities:
+        raise NotImplementedError
+
+
+async def flipped(text: Text) -> Scores:
+    """The inner answer with its classes exchanged."""
+    return Scores((await Score([text]))[0].probabilities[::-1])
+
+
+async def unlucky(text: Text) -> Scores:
+    if "boom" in str(text):
+        raise ValueError("boom")
+    return (await Score([text]))[0]
+
+
+def question(*strings: str, draw: Draw | None = None) -> Score:
+    return Score([Text.parse(string) for string in strings], draw=draw)
+
+
+def outcomes(folder: Path, concurrency: int, tokens: int | None, stop_after: int | None = None) -> dict[str, Any]:
+    """What an attack finds on a randomised defense; with `stop_after` it is interrupted and gone on with."""
+    victim = Defended("ranmask", RanMask(rate=0.4, copies=3), WeightVictim(WEIGHTS), seed=5)
+    examples = prepare_examples(load_data(TEXTS), victim.labels)
+    settings = AttackSettings((make_attack("deepwordbug"),), 3, 60, concurrency=concurrency, batch_tokens=tokens)
+
+    class Interrupted(Exception):
+        pass
+
+    def observer(progress: Any) -> None:
+        if stop_after is not None and progress.done == stop_after:
+            raise Interrupted
+
+    if stop_after is not None:
+        with pytest.raises(Interrupted):
+            run_attacks(victim, examples, settings, folder, observer)
+    run_attacks(victim, examples, settings, folder)
+    with Store(folder) as store:
+        return {record.id: record for record in store.records("deepwordbug")}
+
+
+def test_draws_do_not_depend_on_concurrency_batches_or_resume(tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / name).mkdir()
+    expected = outcomes(tmp_path / "a", 64, None)
+    assert len(expected) == len(TEXTS)
+    assert any(record.queries > 3 for record in expected.values())
+    assert outcomes(tmp_path / "b", 1, None) == expected
+    assert outcomes(tmp_path / "c", 3, 64) == expected
+    assert outcomes(tmp_path / "d", 2, None, stop_after=3) == expected
+
+
+def test_a_deterministic_composite_is_asked_once_for_a_text() -> None:
+    composite = Composite(WeightVictim(WEIGHTS), flipped)
+    service = make_scoring(composite)
+    first, second = service.answer_scores([question("good", "dull", "good"), question("dull")])
+    service.answer_scores([question("good")])
+    assert composite.asked == [("good", 0), ("dull", 0)]
+    assert first[1] == second[0]  # type: ignore[index]
+    assert first[0].probabilities[0] == pytest.approx(1 / (1 + np.exp(-1.5)))  # type: ignore[index]
+
+
+def test_a_randomised_composite_is_asked_every_time_with_choices_of_its_own() -> None:
+    composite = Composite(WeightVictim(WEIGHTS), flipped, deterministic=False)
+    service = make_scoring(composite)
+    service.answer_scores([question("good", "good", draw=Draw(1, 0)), question("good", draw=Draw(2, 0))])
+    service.answer_scores([question("good", draw=Draw(1, 1))])
+    draws = [draw for _, draw in composite.asked]
+    assert len(composite.asked) == 4
+    assert len(set(draws)) == 3
+    assert draws[1] == draws[3], "the second thing that a search asks about is the same wherever it is asked"
+
+
+def test_a_search_that_asks_again_meets_other_choices() -> None:
+    composite = Composite(WeightVictim(WEIGHTS), flipped, deterministic=False)
+
+    async def asking() -> None:
+        for _ in range(3):
+            await Score([Text.parse("good")])
+        await Confirm(Text.parse("good"), draws=2)
+
+    for _ in range(2):
+        list(Scheduler.for_classifier(make_scoring(composite)).run([Search(asking, draws=9)]))
+    draws = [draw for _, draw in composite.asked]
+    assert len(set(draws[:5])) == 5
+    assert draws[:5] == draws[5:], "and the same ones when it is run again"
+
+
+def test_confirmations_go_past_the_cache() -> None:
+    composite = Composite(WeightVictim(WEIGHTS), flipped)
+    service = make_scoring(composite)
+    service.answer_scores([question("good")])
+    (answer,) = service.answer_confirmations([Confirm(Text.parse("good"), draws=2)])
+    assert len(composite.asked) == 3
+    assert len(answer) == 2  # type: ignore[arg-type]
+
+
+def test_composites_nest() -> None:
+    victim = WeightVictim(WEIGHTS)
+    service = make_scoring(Composite(Composite(victim, flipped), flipped))
+    (answer,) = service.answer_scores([question("good")])
+    assert answer[0].probabilities == pytest.approx(tuple(victim.predict_proba(["good"])[0]))  # type: ignore[index]
+    assert service.rows == 1
+
+
+def test_a_fault_in_one_answer_costs_no_other() -> None:
+    service = make_scoring(Composite(WeightVictim(WEIGHTS), unlucky))
+    first, second = service.answer_scores([question("good", "boom"), question("dull")])
+    assert isinstance(first, ScoringFailed)
+    assert "ValueError: boom" in str(first)
+    assert isinstance(second, list)
+
+
+def test_words_can_only_be_hidden_from_the_model_itself() -> None:
+    service = make_scoring(Composite(WeightVictim(WEIGHTS), flipped))
+    with pytest.raises(ModelError, match="directly around the model"):
+        service.answer_masked([Masked(["a"], None, np.ones((1, 1), dtype=np.bool_))])
+
+
+def test_searches_may_see_another_classifier_than_the_one_they_fool(tmp_path: Path) -> None:
+    """What the searches ask goes to the view; clean texts and successes are the victim's."""
+    victim, view = RandomVictim(classes=2), WeightVictim(WEIGHTS, labels=("0", "1"))
+    data = [(text, "1" if label == "positive" else "0") for text, label in TEXTS]
+    examples = prepare_examples(load_data(data), victim.labels)
+    settings = AttackSettings((make_attack("deepwordbug"),), 0, 40)
+    run_attacks(victim, examples, settings, tmp_path, through=view)
+    clean = {text: tuple(victim.predict_proba([text])[0]) for text, _ in TEXTS}
+    with Store(tmp_path) as store:
+        records = list(store.records("deepwordbug"))
+    assert {record.original: record.original_scores for record in records} == clean
+    attacked = [record.original for record in records if record.status != "skipped"]
+    assert attacked
+    assert set(attacked) <= set(view.asked)
+    for record in records:
+        if record.adversarial is not None and record.adversarial_scores is not None:
+            assert record.adversarial_scores == tuple(victim.predict_proba([record.adversarial])[0])

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from stockade.defenses import registry
+from tests.evaluation.kit import TOYS
+
+
+@pytest.fixture
+def toy_defenses() -> Iterator[None]:
+    """The toys on the list of defenses, as long as a test runs."""
+    for name, made in TOYS.items():
+        registry.register(name, paper="a toy", presets={"paper": {}})(made)
+    registry.defenses.cache_clear()
+    yield
+    for name in TOYS:
+        registry._REGISTERED.pop(name)
+    registry.defenses.cache_clear()

@@ -1,0 +1,121 @@
+"""Fates, shares over seeds, F1 and paired tests, against numbers computed by hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.core.statistics import wilson
+from stockade.evaluation.measures import macro_f1, paired, share_over_seeds, t_interval, worst_of_seeds
+from stockade.evaluation.outcomes import Fate, counts, fates
+
+STATUSES = st.sampled_from(["success", "failed", "skipped", "error"])
+TRIED = st.sampled_from(["success", "failed", "error"])
+
+
+def answers(*pairs: tuple[str, str | None]) -> dict[str, Any]:
+    return {
+        "clean": {
+            "ids": [str(at) for at in range(len(pairs))],
+            "labels": [label for label, _ in pairs],
+            "predicted": [predicted for _, predicted in pairs],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("predicted", "seen", "fate"),
+    [
+        ("a", ["failed", "failed"], "robust"),
+        ("a", ["failed", "success"], "fooled"),
+        ("b", ["failed", "failed"], "wrong"),  # a randomised model: wrong in the clean pass, right when attacked
+        ("b", ["success"], "wrong"),
+        ("a", ["skipped", "failed"], "wrong"),  # wrong in half of the cells
+        ("a", ["skipped", "failed", "failed"], "robust"),
+        ("a", ["skipped", "success"], "fooled"),
+        ("a", ["error", "failed"], "unknown"),
+        ("a", ["error", "success"], "fooled"),
+        ("a", ["error", "skipped"], "wrong"),
+        (None, ["failed"], "unknown"),
+        ("b", ["error"], "wrong"),
+    ],
+)
+def test_the_fate_of_a_text(predicted: str | None, seen: list[Any], fate: Fate) -> None:
+    assert fates(answers(("a", predicted)), [{"0": status} for status in seen]) == {"0": fate}
+
+
+def test_a_text_that_a_cell_has_not_seen_is_unknown() -> None:
+    assert fates(answers(("a", "a")), [{"0": "failed"}, {}]) == {"0": "unknown"}
+
+
+@given(st.lists(st.lists(STATUSES, min_size=3, max_size=3), min_size=1, max_size=5), st.lists(TRIED, max_size=3))
+def test_more_attacks_never_make_a_model_look_better(cells: list[list[Any]], more: list[Any]) -> None:
+    """What is fooled stays fooled; where the model gets the clean text right, what is not robust stays so."""
+    told = answers(("a", "a"), ("a", "a"), ("a", "b"))
+    some = [dict(zip("012", cell, strict=True)) for cell in cells]
+    further = [dict.fromkeys("012", status) for status in more]
+    before, after = fates(told, some), fates(told, [*some, *further])
+    for text, fate in before.items():
+        if fate == "fooled" or text == "2":
+            assert after[text] == fate
+        elif all(cell[text] != "skipped" for cell in some):
+            assert after[text] != "robust" or fate == "robust"
+
+
+@given(st.lists(st.sampled_from(["robust", "fooled", "wrong", "unknown"]), max_size=30))
+def test_success_is_one_minus_robust_over_clean(given_fates: list[Any]) -> None:
+    found = counts({str(at): fate for at, fate in enumerate(given_fates)})
+    assert found["n"] + found["unknown"] == len(given_fates)
+    if found["attacked"]:
+        clean, robust = found["attacked"] / found["n"], found["robust"] / found["n"]
+        assert math.isclose(found["fooled"] / found["attacked"], 1 - robust / clean, abs_tol=1e-12)
+
+
+def test_the_t_interval_by_hand() -> None:
+    """Mean 0.52, standard deviation 0.02, t(0.975, 2) = 4.302653."""
+    found = t_interval([0.50, 0.52, 0.54])
+    assert found is not None
+    half = 4.302653 * 0.02 / math.sqrt(3)
+    assert found["low"] == pytest.approx(0.52 - half, abs=1e-6)
+    assert found["high"] == pytest.approx(0.52 + half, abs=1e-6)
+    assert t_interval([0.0, 1.0]) == {"value": 0.5, "low": 0.0, "high": 1.0}
+    assert t_interval([0.5]) is None
+
+
+def test_a_share_over_seeds_encloses_the_intervals_of_all_seeds() -> None:
+    found = share_over_seeds({0: (8, 10), 1: (6, 10)})
+    assert found["value"] == pytest.approx(0.7)
+    assert (found["low"], found["high"]) == (wilson(6, 10)["low"], wilson(8, 10)["high"])
+    assert found["by_seed"] == {"0": wilson(8, 10), "1": wilson(6, 10)}
+    assert share_over_seeds({0: (0, 0)})["value"] is None
+    assert share_over_seeds({})["value"] is None
+
+
+def test_macro_f1_by_hand() -> None:
+    labels, predicted = ["a", "a", "b", "b", "c", "c"], ["a", "b", "b", "b", "c", None]
+    assert macro_f1(labels, predicted) == pytest.approx((2 / 3 + 4 / 5 + 1) / 3)
+    assert macro_f1(["a", "a"], ["b", "b"]) == 0
+    assert macro_f1(["a"], [None]) is None
+
+
+def test_the_paired_test_by_hand() -> None:
+    """Five gained, one lost: p = 2 (1 + 6) / 2**6; what is unknown on one side is left out."""
+    defended: dict[str, Fate] = {**dict.fromkeys("abcde", "robust"), "f": "fooled", "g": "robust", "h": "unknown"}
+    bare: dict[str, Fate] = {
+        **dict.fromkeys("abcd", "fooled"),
+        "e": "wrong",
+        "f": "robust",
+        "g": "robust",
+        "h": "fooled",
+    }
+    assert paired(defended, bare) == {"texts": 7, "gained": 5, "lost": 1, "p": pytest.approx(14 / 64)}
+
+
+def test_of_several_seeds_the_least_sure_speaks() -> None:
+    found = worst_of_seeds({3: {"gained": 8, "p": 0.01}, 4: {"gained": 5, "p": 0.2}})
+    assert (found["seed"], found["p"], found["gained"]) == (4, 0.2, 5)
+    assert found["by_seed"]["3"]["p"] == 0.01

@@ -1,0 +1,237 @@
+"""Searching options of a defense around victims whose best options are known."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stockade as st
+from stockade.cli import main as command_line
+from stockade.core.errors import OptionError, ResourceMissing, RunError
+from stockade.tuning.page import render_page, write_page
+from stockade.tuning.running import Tuned
+from stockade.tuning.samplers import OptunaSampler, make_sampler
+from stockade.tuning.space import Choices, Numbers
+from stockade.tuning.trials import FILE_NAME, Goal, Trial, TrialFile, best_of, reference
+from tests.toys import WeightVictim
+
+DATA = [("a good film in all ways", "positive"), ("a bad film in all ways", "negative")] * 3
+VICTIM = WeightVictim({"good": 2.0, "bad": -2.0, "film": 0.1}, bias=-0.05)
+
+
+def search(out: Path, **options: Any) -> Tuned:
+    settings = {"attack": "deepwordbug", "trials": 4, "limit": None, "budget": 60, "seed": 3, **options}
+    return st.tune(VICTIM, DATA, settings.pop("defense", "ranmask:copies=5"), out=out, **settings)
+
+
+def test_a_search_finds_the_best_and_names_it(tmp_path: Path) -> None:
+    tuned = search(tmp_path / "t", ranges=["rate=0.1..0.9"])
+    assert [trial.number for trial in tuned.trials] == [0, 1, 2, 3]
+    assert all(0.1 <= trial.options["rate"] <= 0.9 for trial in tuned.trials)  # type: ignore[operator]
+    assert all(trial.objective == trial.robust and trial.n == len(DATA) for trial in tuned.trials)
+    assert tuned.best is not None
+    assert tuned.best.objective == max(trial.objective or 0 for trial in tuned.trials)
+    assert tuned.best_defense == f"ranmask:copies=5,rate={tuned.best.options['rate']}"
+    run = st.attack(VICTIM, DATA, "deepwordbug", seed=3, budget=60, similarity=False,
+                    model_options=st.ModelOptions(defenses=[tuned.best_defense]))  # fmt: skip
+    assert run.summary["attacks"]["deepwordbug"]["robust_accuracy"]["value"] == tuned.best.robust
+
+
+def test_trials_depend_on_their_number_and_the_seed_alone(tmp_path: Path) -> None:
+    whole = search(tmp_path / "a", ranges=["rate=0.1..0.9", "combine=vote|logit"], trials=5)
+    search(tmp_path / "b", ranges=["combine=vote|logit", "rate=0.1..0.9"], trials=2)
+    parts = search(tmp_path / "b", ranges=["combine=vote|logit", "rate=0.1..0.9"], trials=5, resume=True)
+    assert [_told(trial) for trial in parts.trials] == [_told(trial) for trial in whole.trials]
+    other = search(tmp_path / "c", ranges=["rate=0.1..0.9", "combine=vote|logit"], seed=4, trials=5)
+    assert [trial.options for trial in other.trials] != [trial.options for trial in whole.trials]
+
+
+def _told(trial: Trial) -> tuple[Any, ...]:
+    return trial.number, trial.options, trial.clean, trial.robust, trial.objective
+
+
+def test_a_line_that_a_crash_cut_short_is_tried_again(tmp_path: Path) -> None:
+    whole = search(tmp_path / "a", ranges=["rate=0.1..0.9"], trials=3)
+    file = tmp_path / "a" / FILE_NAME
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:2]) + lines[2][:20])
+    again = search(tmp_path / "a", ranges=["rate=0.1..0.9"], trials=3, resume=True)
+    assert [_told(trial) for trial in again.trials] == [_told(trial) for trial in whole.trials]
+    file.write_text(lines[0][:20] + "\n" + lines[1])
+    with pytest.raises(RunError, match="line 1 is no trial"):
+        TrialFile(tmp_path / "a").read()
+
+
+def test_no_trial_is_begun_after_the_time_box(tmp_path: Path) -> None:
+    tuned = search(tmp_path / "a", ranges=["rate=0.1..0.9"], seconds=-1.0)
+    assert tuned.trials == ()
+    assert tuned.best is None
+
+
+def test_other_options_are_another_search(tmp_path: Path) -> None:
+    search(tmp_path / "a", ranges=["rate=0.1..0.9"], trials=1)
+    with pytest.raises(RunError, match=r"ranges was .*0.1\.\.0.9.* and is .*0.2\.\.0.9"):
+        search(tmp_path / "a", ranges=["rate=0.2..0.9"], trials=2, resume=True)
+    with pytest.raises(RunError, match="exists already"):
+        search(tmp_path / "a", ranges=["rate=0.1..0.9"], trials=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ranges": ["rate=0.5..1.5"]}, "share of words between 0 and 1"),
+        ({"ranges": ["copies=2..9"]}, "copies of ranmask is fixed and has a range"),
+        ({"trials": 0}, "at least 1"),
+        ({"workers": 2}, "name them, or use one worker"),
+        ({"sampler": "lucky"}, 'no sampler "lucky"'),
+    ],
+)
+def test_bad_options_leave_no_folder(tmp_path: Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        search(tmp_path / "a", **options)
+    assert not (tmp_path / "a").exists()
+
+
+def test_optuna_is_asked_for_by_name_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ResourceMissing, match=r'pip install "stockade\[tune\]"'):
+        make_sampler("tpe", {"rate": Numbers(0.1, 0.9)}, 0)
+
+
+def test_optuna_proposes_from_what_was_found() -> None:
+    """With the real package: proposals lie in the space, and the same trials give the same proposals."""
+    optuna = pytest.importorskip("optuna")
+    space = {"rate": Numbers(0.1, 0.9), "how": Choices(("a", "b"))}
+    before = [Trial(n, {"rate": 0.1 + n / 20, "how": "ab"[n % 2]}, 9, 1.0, n / 20, n / 20) for n in range(12)]
+    sampler = OptunaSampler(space, 0, "TPESampler", optuna)
+    chosen = sampler.choose([12, 13], before)
+    assert all(0.1 <= one["rate"] <= 0.9 and one["how"] in "ab" for one in chosen)  # type: ignore[operator]
+    assert sampler.choose([12, 13], before) == chosen
+
+
+def test_optuna_is_told_the_finished_trials_and_asked_in_our_terms() -> None:
+    """With a stand-in: what reaches the library."""
+    told: list[Any] = []
+
+    class Study:
+        def add_trial(self, trial: Any) -> None:
+            told.append(trial)
+
+        def ask(self, distributions: dict[str, Any]) -> Any:
+            return types.SimpleNamespace(params={name: kind[1] for name, kind in distributions.items()})
+
+    fake = types.SimpleNamespace(
+        logging=types.SimpleNamespace(set_verbosity=lambda level: None, ERROR=0),
+        samplers=types.SimpleNamespace(TPESampler=lambda seed: ("tpe", seed)),
+        create_study=lambda direction, sampler: told.append((direction, sampler)) or Study(),
+        trial=types.SimpleNamespace(create_trial=lambda **content: content),
+        distributions=types.SimpleNamespace(
+            FloatDistribution=lambda low, high, log: ("float", low, high, log),
+            IntDistribution=lambda low, high, log: ("int", low, high, log),
+            CategoricalDistribution=lambda values: ("choice", values[0]),
+        ),
+    )
+    space = {
+        "rate": Numbers(0.1, 0.9),
+        "copies": Numbers(2, 8, whole=True, logarithmic=True),
+        "how": Choices(("a", "b")),
+    }
+    before = [
+        Trial(0, {"rate": 0.5, "copies": 4, "how": "b"}, 5, 1.0, 0.4, 0.4),
+        Trial(1, {"rate": 0.2, "copies": 4, "how": "b"}, error="broken"),
+    ]
+    chosen = OptunaSampler(space, 1, "TPESampler", fake).choose([2, 3], before)
+    assert chosen == [{"copies": 2, "how": "a", "rate": 0.1}] * 2
+    assert told[0][0] == "maximize"
+    assert told[0][1][0] == "tpe"
+    assert [one["value"] for one in told[1:]] == [0.4]
+    assert told[1]["params"] == {"rate": 0.5, "copies": 4, "how": "b"}
+    assert told[1]["distributions"]["copies"] == ("int", 2, 8, True)
+
+
+def test_goals() -> None:
+    assert Goal().value(0.9, 0.4) == 0.4
+    assert Goal(clean_weight=0.5).value(0.9, 0.4) == pytest.approx(0.85)
+    strict = Goal(least_clean=0.8)
+    assert strict.value(0.8, 0.1) == 0.1
+    assert strict.value(0.5, 0.5) < strict.value(0.7, 0.0) < strict.value(0.8, 0.0)
+
+
+def test_the_first_of_equals_is_the_best() -> None:
+    trials = [Trial(2, {}, 1, 1.0, 0.5, 0.5), Trial(1, {}, 1, 1.0, 0.5, 0.5), Trial(0, {}, error="no")]
+    assert best_of(trials) == trials[1]
+    assert best_of(trials[2:]) is None
+
+
+def test_references_can_be_pasted() -> None:
+    assert reference("ranmask", "paper", {"copies": 5}, {"rate": 0.25}) == "ranmask:copies=5,rate=0.25"
+    assert reference("ranmask", "imdb", {}, {"curriculum": None}) == "ranmask@imdb:curriculum=none"
+    assert reference("ranmask", "paper", {}, {}) == "ranmask"
+
+
+def test_a_trial_whose_model_fails_is_told(tmp_path: Path) -> None:
+    class Broken(WeightVictim):
+        def predict_proba(self, inputs: Sequence[Any]) -> Any:
+            raise RuntimeError("no power")
+
+    tuned = st.tune(Broken({}), DATA, "ranmask:copies=2", attack="deepwordbug", ranges=["rate=0.1..0.9"], trials=1,
+                    out=tmp_path / "t", limit=2)  # fmt: skip
+    assert tuned.best is None
+    assert "no power" in str(tuned.trials[0].error)
+    assert "No trial could be rated" in render_page(tuned)
+
+
+def test_the_page_shows_every_trial_and_both_plots(tmp_path: Path) -> None:
+    tuned = search(tmp_path / "a", ranges=["rate=0.1..0.9", "combine=vote|logit"])
+    page = write_page(tuned).read_text()
+    assert page.count("<svg") == 2
+    assert f"--defense {tuned.best_defense}" in page
+    assert all(f"rate={trial.options['rate']}" in page for trial in tuned.trials)
+    assert render_page(tuned) == page
+
+
+def test_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _write_victim(tmp_path, monkeypatch)
+    options = "--labels negative,positive --defense ranmask:copies=3 --attack deepwordbug --range rate=0.2..0.6"
+    command = ["stockade", "tune", "python:victim:ask", "data.csv", *options.split(), "--trials", "2", "--out", "t"]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    out, errors = capsys.readouterr()
+    assert (ended.value.code, errors) == (0, "")
+    assert [line.split(":")[0] for line in out.splitlines()[:2]] == ["trial 0", "trial 1"]
+    assert out.splitlines()[-1].startswith("--defense ranmask:copies=3,rate=0.")
+    assert json.loads(Path("t/tune.json").read_text())["ranges"] == {"rate": "0.2..0.6"}
+    assert Path("t/tune.html").is_file()
+
+
+def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write_victim(tmp_path, monkeypatch)
+    data, labels = tmp_path / "data.csv", st.ModelOptions(labels=["negative", "positive"])
+
+    def found(workers: int) -> list[tuple[Any, ...]]:
+        options: dict[str, Any] = {"trials": 3, "workers": workers, "out": tmp_path / str(workers)}
+        tuned = st.tune("python:victim:ask", data, "ranmask:copies=3", attack="deepwordbug", ranges=["rate=0.2..0.8"],
+                        model_options=labels, **options)  # fmt: skip
+        return [_told(trial) for trial in tuned.trials]
+
+    assert found(2) == found(1)
+
+
+def _write_victim(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model and data that other processes can load by name."""
+    (folder / "victim.py").write_text(
+        "def ask(texts):\n    return [[0.2, 0.8] if 'good' in text else [0.8, 0.2] for text in texts]\n"
+    )
+    lines = "".join(f"{text},{label}\n" for text, label in DATA[:2])
+    (folder / "data.csv").write_text("text,label\n" + lines)
+    monkeypatch.syspath_prepend(str(folder))
