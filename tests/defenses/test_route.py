@@ -122,7 +122,7 @@ def test_rare_words_become_frequent_synonyms() -> None:
 
 
 def test_a_clean_text_does_not_make_its_own_words_frequent() -> None:
-    """Else every word of the texts that a detector is fitted on would be a known one, and no other text is like that."""
+    """Else every word of the texts that a detector is fitted on would be known, which is true of no other text."""
     reader = EvidenceReader(FREQUENCY, 0.3, 1, 5, rare=0, counts={"movie": 2, "flick": 2, "a": 3})
     assert str(reader.frequent(Text.parse("a flick"))) == "a flick"
     assert without_own_words(reader, "a flick, a Flick").counts == {"movie": 2, "flick": 0, "a": 1}

@@ -107,7 +107,8 @@ class FillingService:
             else:
                 table[words] = known
         texts = [valid_unicode(" ".join(words)) for words in missing]
-        for words, found in zip(missing, self._ready().surprises(texts, [_joined_spans(w) for w in missing]), strict=True):
+        surprises = self._ready().surprises(texts, [_joined_spans(words) for words in missing])
+        for words, found in zip(missing, surprises, strict=True):
             table[words] = tuple(found)
             self._surprises.put(words, table[words])
         return [table[request.words] for request in requests]
