@@ -79,7 +79,12 @@ def test_the_worst_case_is_by_text_and_not_the_worst_attack() -> None:
     slow = ("slow", "boring", "tedious", "sluggish", "deadening", "drab", "leaden", "wearisome", "ho-hum", "tiresome")
     model = WeightVictim({"zzgood": 2.0, **dict.fromkeys(slow, 3.0)}, bias=-1.0)
     data = [("zzgood film", "positive"), ("dull film", "negative"), ("plain film", "negative")]
-    row = st.evaluate(model, data, attacks=["pwws", ATTACK]).row()
+    found = st.evaluate(model, data, attacks=["pwws", ATTACK])
+    row = found.row()
+    assert found.fates() == {"0": "fooled", "1": "fooled", "2": "robust"}
+    told = [json.loads(line) for line in (found.folder / "examples.jsonl").read_text().splitlines()]
+    assert [one["fooled_by"] for one in told] == [[f"{ATTACK}, direct"], ["pwws, direct"], []]
+    assert [one["fate"] for one in told] == list(found.fates().values())
     assert [value(attack["success_rate"]) for attack in row["attacks"].values()] == [1 / 3, 1 / 3]
     assert value(row["worst"]["success_rate"]) == 2 / 3
     assert value(row["worst"]["robust_accuracy"]) == 1 / 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 import weakref
@@ -15,10 +16,12 @@ from stockade.core.errors import OptionError, RunError
 from stockade.core.files import refuse_existing, write_json, write_text
 from stockade.evaluation.analysis import analyse
 from stockade.evaluation.cells import Speed
+from stockade.evaluation.examples import ExampleFate, example_fates
 from stockade.evaluation.grid import run_grid
 from stockade.evaluation.html import render_body, render_page
 from stockade.evaluation.inputs import Inputs
 from stockade.evaluation.markdown import render_markdown
+from stockade.evaluation.outcomes import Fate
 from stockade.evaluation.plan import FILE_NAME, Plan, check_same, read_plan
 from stockade.evaluation.request import EvaluationRequest
 from stockade.jobs import DataOptions, ModelOptions
@@ -26,6 +29,7 @@ from stockade.runs.attack import Observer
 from stockade.studies.attention.victims import name_models
 
 JSON_NAME, MARKDOWN_NAME, HTML_NAME = "evaluation.json", "evaluation.md", "evaluation.html"
+EXAMPLES_NAME = "examples.jsonl"
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -36,6 +40,8 @@ class Evaluation:
 
     folder: Path
     numbers: Mapping[str, Any] = field(repr=False)
+    examples: tuple[ExampleFate, ...] = field(repr=False, default=())
+    """What came of each text, as `examples.jsonl` holds it."""
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -49,6 +55,13 @@ class Evaluation:
                 return dict(row)
         found = ", ".join(f"{row['model']} with {row['defense']}" for row in self.numbers["rows"])
         raise OptionError(f"The evaluation has no row of {model} with {defense} (found: {found}).")
+
+    def fates(self, defense: str = "none", model: str | None = None, seed: int | None = None) -> dict[str, Fate]:
+        """The worst case of each text by its id: robust, fooled, wrong or unknown; of the first model and seed unless
+        others are named.
+        """
+        wanted = (self.row(defense, model)["model"], defense, self.numbers["seeds"][0] if seed is None else seed)
+        return {one.id: one.fate for one in self.examples if (one.model, one.defense, one.seed) == wanted}
 
     def _repr_html_(self) -> str:
         return render_body(self.numbers)
@@ -81,7 +94,7 @@ def evaluate(
     observer: Observer | None = None,
 ) -> Evaluation:
     """Attack models in defenses on the same texts and return what is left of their accuracy, the worst case by text
-    included; `evaluation.json`, `evaluation.md` and `evaluation.html` are in the folder `out`.
+    included; `evaluation.json`, `evaluation.md`, `evaluation.html` and `examples.jsonl` are in the folder `out`.
 
     `models` is what `attack` takes, a list of such, or a dictionary that names them. Each of `defenses` is a column of
     the grid, a chain is written from the outside in, as in `"five+fact"`; the bare model is always there. `premade`
@@ -145,10 +158,12 @@ def _carry_out(folder: Path, request: EvaluationRequest | None, resume: bool, sp
     inputs.hold_to(plan)
     rows, failures = run_grid(folder, plan, inputs, speed)
     numbers = analyse(folder.name, plan, rows, failures)
+    examples = tuple(example_fates(rows, list(plan.attacks), numbers["seeds"]))
     write_json(folder / JSON_NAME, numbers)
     write_text(folder / MARKDOWN_NAME, render_markdown(numbers))
     write_text(folder / HTML_NAME, render_page(numbers))
-    return Evaluation(folder, numbers)
+    write_text(folder / EXAMPLES_NAME, "".join(json.dumps(one.described()) + "\n" for one in examples))
+    return Evaluation(folder, numbers, examples)
 
 
 def _planned(folder: Path, request: EvaluationRequest | None, resume: bool) -> tuple[Plan, Inputs]:
