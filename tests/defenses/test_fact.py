@@ -17,6 +17,7 @@ from stockade.core.text import TextInput
 from stockade.defenses.co_tuning import AlternativePool, CoTuning
 from stockade.defenses.fact import Fact
 from stockade.defenses.folders import keep_defenses, kept_defenses
+from stockade.defenses.masked_training import MaskedTraining
 from stockade.defenses.registry import defenses, make_defense, wrap
 from stockade.defenses.trained import combined_objective
 from stockade.models.encoding import TextEncoder
@@ -184,7 +185,7 @@ def test_it_combines_with_defenses_that_answer(table: str) -> None:
     made = make(given)
     assert isinstance(made, CoTuning)
     assert made.plain is given.plain
-    assert combined_objective([make_defense("five"), make_defense("mask-top")]) is None
+    assert combined_objective([make_defense("fuse"), make_defense("five")]) is None
 
 
 def test_a_model_is_trained_with_it_and_the_same_twice(table: str, tmp_path: Path, monkeypatch: Any) -> None:
@@ -246,3 +247,12 @@ def test_a_model_folder_remembers_them(tmp_path: Path) -> None:
 def test_a_pool_smaller_than_a_draw_is_refused() -> None:
     with pytest.raises(OptionError, match="pool is 2, expected at least total_alternatives"):
         make_defense("fact", pool=2)
+
+
+def test_with_ranmask_the_alternatives_are_masked_too(table: str) -> None:
+    tuning = CoTuning(ENCODER, CrossEntropy(), AlternativePool(fact(table), OpenVictim(VICTIM_WEIGHTS), 0), 3)
+    found = MaskedTraining(ENCODER, tuning, rate=0.99, kept=1).augment(batch(["a great film", "the film"], [1, 0]))
+    assert len(found.inputs) > 2
+    masks = (found.tensors["input_ids"] == ENCODER.tokenizer.mask_token_id).sum(1)
+    words = [len(str(one).split()) for one in found.inputs]
+    assert masks.tolist() == [count - 1 for count in words]  # at this rate one word of each text stays

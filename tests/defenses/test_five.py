@@ -108,7 +108,7 @@ def test_presets_say_what_the_paper_says() -> None:
 def test_what_is_missing_is_said() -> None:
     with pytest.raises(ModelError, match="five needs the model's gradients"):
         wrap(WeightVictim({}), [make_defense("five")])
-    with pytest.raises(ModelError, match="five adds noise to what the model reads, so it must stand directly"):
+    with pytest.raises(OptionError, match="five alters what the model reads, so fuse cannot stand between them"):
         wrap(OpenVictim({}), [make_defense("five"), make_defense("fuse")])
 
     @dataclass

@@ -70,7 +70,7 @@ def test_a_text_without_words_that_count_is_answered_as_it_is() -> None:
 def test_what_does_not_fit_is_said() -> None:
     with pytest.raises(ModelError, match="mask-top needs the model's gradients"):
         wrap(WeightVictim({}), [make_defense("mask-top")])
-    with pytest.raises(ModelError, match="must stand directly around the model"):
+    with pytest.raises(OptionError, match="mask-top alters what the model reads, so fuse cannot stand between"):
         wrap(OpenVictim({}), [make_defense("mask-top"), make_defense("fuse")])
     with pytest.raises(OptionError, match="mask-top hides 0 words in 8 copies"):
         make_defense("mask-top", words=0)

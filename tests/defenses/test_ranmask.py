@@ -154,8 +154,12 @@ def test_options_are_checked_by_type() -> None:
 
 
 def test_it_must_stand_directly_around_the_model() -> None:
-    with pytest.raises(ModelError, match="directly around the model"):
+    with pytest.raises(OptionError, match="ranmask and ranmask cannot be combined"):
         wrap(VICTIM, [make_defense("ranmask"), make_defense("ranmask")])
+    with pytest.raises(OptionError, match=r"so safer cannot stand between them: .* --defense safer --defense ranmask"):
+        wrap(VICTIM, [make_defense("ranmask"), make_defense("safer")])
+    with pytest.raises(ModelError, match="directly around the model"):
+        wrap(wrap(VICTIM, [make_defense("safer")]), [make_defense("ranmask")])
 
 
 class FailingVictim(WeightVictim):

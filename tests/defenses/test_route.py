@@ -12,7 +12,7 @@ import pytest
 
 import stockade as st
 from stockade.attacks.registry import make_attack
-from stockade.core.errors import DataError, ModelError, OptionError
+from stockade.core.errors import DataError, OptionError
 from stockade.core.text import Text
 from stockade.datasets import load_data, prepare_examples
 from stockade.defenses.defended import Defended
@@ -194,7 +194,7 @@ def test_bad_input(tmp_path: Path, file: str) -> None:
         st.defend(VICTIM, "route")
     with pytest.raises(OptionError, match=r"missing\.json cannot be read .*fit_detector"):
         st.defend(VICTIM, "route", detector=str(tmp_path / "missing.json"))
-    with pytest.raises(ModelError, match="directly around the model"):
+    with pytest.raises(OptionError, match="route and ranmask cannot be combined"):
         st.defend(VICTIM, f"route:detector={file}", "ranmask")
     content = json.loads(Path(file).read_text())
     for broken in ({}, {**content, "schema": 9}, {**content, "logistic": {}}, [1]):

@@ -13,8 +13,6 @@ def toy_defenses() -> Iterator[None]:
     """The toys on the list of defenses, as long as a test runs."""
     for name, made in TOYS.items():
         registry.register(name, paper="a toy", presets={"paper": {}})(made)
-    registry.defenses.cache_clear()
     yield
     for name in TOYS:
-        registry._REGISTERED.pop(name)
-    registry.defenses.cache_clear()
+        registry._CATALOGUE._registered.pop(name)

@@ -58,8 +58,8 @@ def test_chains_are_read_from_the_outside_in() -> None:
     assert (bare.name, bare.references) == ("none", ("none",))
     assert both.references == ("hiding", "ranmask:rate=0.3,combine=vote")
     assert own.references == ()
-    (_, single) = parse_chains(["ranmask:mask=a+b+hiding"])
-    assert single.references == ("ranmask:mask=a+b", "hiding")
+    (_, single) = parse_chains(["hiding+ranmask:mask=a+b+shielding-not"])
+    assert single.references == ("hiding", "ranmask:mask=a+b+shielding-not")
     assert [chain.name for chain in parse_chains([])] == ["none"]
     for wrong in ("hiding+", "+hiding", "own+hiding", ""):
         with pytest.raises(OptionError, match="is not made of defenses"):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, get_args, get_type_hints
 
+from stockade.core.catalogue import Reference
 from stockade.core.errors import OptionError, unknown_name
 
 _COMMA = re.compile(r",(?![^()]*\))")
@@ -22,6 +23,14 @@ def parse_options(flag: str, owner: str, written: str) -> dict[str, str]:
             raise OptionError(f'"{item}" in {flag} {owner}:{written} is not of the form option=value.')
         options[key.strip().replace("-", "_")] = value.strip()
     return options
+
+
+def chosen_options(flag: str, found: Reference[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a reference, checked: those given win over those written in it, both over its preset."""
+    entry = found.entry
+    written = parse_options(flag, entry.name, found.written)
+    told = {name: value for name, value in given.items() if value is not None}
+    return validated(entry.name, entry.make, {**entry.presets[found.preset], **written, **told})
 
 
 def validated(owner: str, kind: Any, options: Mapping[str, Any]) -> dict[str, Any]:

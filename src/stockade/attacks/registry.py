@@ -1,48 +1,21 @@
-"""Names, options and presets of the attacks; a new attack is one new file in this folder.
-
-Each module of `stockade.attacks` may register attacks; the modules are imported when the list is first needed, so
-they must be light at import (no torch). Packages of others can add attacks through the entry point group
-`stockade.attacks`.
-"""
+"""Names, options and presets of the attacks; a new attack is one new file in this folder."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from typing import Any
 
 from stockade.attacks.constraints import Constraint
-from stockade.attacks.options import parse_options, validated
-from stockade.core.errors import unknown_name
+from stockade.attacks.options import chosen_options
+from stockade.core.catalogue import Catalogue, Published
 from stockade.core.protocols import Attack, ResourcefulAttack
-
-AttackType = TypeVar("AttackType", bound=type)
-DEFAULT_PRESET = "paper"
 
 
 @dataclass(frozen=True, slots=True)
-class AttackEntry:
-    """One attack of the list: how to make it, where it was published, and its named sets of options."""
-
-    name: str
-    make: Callable[..., Attack]
-    paper: str
-    presets: Mapping[str, Mapping[str, Any]]
-
-    @property
-    def summary(self) -> str:
-        """The first sentence of the class's documentation."""
-        return (self.make.__doc__ or "").strip().split("\n")[0]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Every option with its default value."""
-        return {field.name: field.default for field in dataclasses.fields(self.make)}  # type: ignore[arg-type]
+class AttackEntry(Published):
+    """One attack of the list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +41,9 @@ class NamedAttack:
         return self.attack.resources() if isinstance(self.attack, ResourcefulAttack) else {}
 
 
-_REGISTERED: dict[str, AttackEntry] = {}
-
-
-def register(name: str, *, paper: str, presets: Mapping[str, Mapping[str, Any]]) -> Callable[[AttackType], AttackType]:
-    """Class decorator that puts an attack on the list. The first preset, `paper`, holds what differs from the field
-    defaults.
-    """
-
-    def add(attack: AttackType) -> AttackType:
-        _REGISTERED[name] = AttackEntry(name, attack, paper, presets)
-        return attack
-
-    return add
-
-
-@lru_cache(maxsize=1)
-def attacks() -> Mapping[str, AttackEntry]:
-    """All attacks by name, in alphabetical order."""
-    package = importlib.import_module("stockade.attacks")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"stockade.attacks.{module.name}")
-    for point in entry_points(group="stockade.attacks"):
-        point.load()
-    return dict(sorted(_REGISTERED.items()))
+_CATALOGUE = Catalogue("attack", "stockade.attacks", AttackEntry)
+register = _CATALOGUE.register
+attacks = _CATALOGUE.all
 
 
 def make_attack(reference: str, preset: str | None = None, **options: Any) -> NamedAttack:
@@ -100,14 +52,6 @@ def make_attack(reference: str, preset: str | None = None, **options: Any) -> Na
     A preset in the reference wins over `preset`; options given by keyword win over those in the reference, both over
     the preset.
     """
-    key, _, written = reference.partition(":")
-    name, _, own_preset = key.partition("@")
-    entry = attacks().get(name)
-    if entry is None:
-        raise unknown_name("attack", name, attacks())
-    preset = own_preset or preset or DEFAULT_PRESET
-    if preset not in entry.presets:
-        raise unknown_name(f"preset of {name}", preset, entry.presets)
-    parsed = parse_options("--attack", name, written)
-    chosen = {**entry.presets[preset], **parsed, **{k: v for k, v in options.items() if v is not None}}
-    return NamedAttack(name, preset, entry.make(**validated(name, entry.make, chosen)), key)
+    found = _CATALOGUE.find(reference, preset)
+    made = found.entry.make(**chosen_options("--attack", found, options))
+    return NamedAttack(found.entry.name, found.preset, made, found.key)

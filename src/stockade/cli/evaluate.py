@@ -41,9 +41,7 @@ def _of_chains(command: click.Command) -> click.Command:
     for parameter in command.params:
         if parameter.name == "defense" and isinstance(parameter, click.Option):
             parameter.metavar = "CHAIN"
-            parameter.help = (
-                "A chain of defenses, as in five:samples=8+fact; repeat for more; own: what a folder says."
-            )
+            parameter.help = "A chain of defenses, as in five:samples=8+fact; repeat for more; own: what a folder says."
     return command
 
 

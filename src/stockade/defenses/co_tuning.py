@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -67,11 +67,9 @@ class AlternativePool:
 
 @dataclass(frozen=True, slots=True)
 class CoTuning:
-    """Adds `count` alternatives of each text to a batch, with its label, then trains as `plain` does.
+    """Adds `count` alternatives of each text to a batch, with its label, then trains as `plain` does."""
 
-    The tokens of the texts stay as they came: others may have hidden some of them.
-    """
-
+    adds_texts: ClassVar[bool] = True
     encoder: TextEncoder
     plain: Objective
     pool: AlternativePool

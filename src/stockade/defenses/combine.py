@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from stockade.core.example import Scores
 
 Combination = Literal["vote", "logit", "normalised-logit", "probability"]
+Draws = Literal["fresh", "fixed"]
+"""Whether a defense makes other random choices for every question, or the same ones always."""
 _LEAST = 1e-300
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from stockade.core.errors import ModelError, ScoringFailed
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier, Fingerprinted, Probabilities
+from stockade.core.protocols import Classifier, CompositeClassifier, Fingerprinted, Probabilities
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text, TextInput
 from stockade.engine.composite import make_scoring
@@ -73,6 +73,11 @@ class Defended:
     language: LanguageModels = DEFAULT_LANGUAGE
 
     def __post_init__(self) -> None:
+        if getattr(self.defense, "innermost", False) and isinstance(self.inner, CompositeClassifier):
+            raise ModelError(
+                f"{self.name} alters what the model reads, so it must stand directly around the model: name it after "
+                "the other defenses."
+            )
         self.defense.check(self.inner)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import (
     Classifier,
-    CompositeClassifier,
     ImportanceObjective,
     NoisedClassifier,
     NoisedCopies,
@@ -18,8 +18,7 @@ from stockade.core.protocols import (
     WhiteBoxClassifier,
 )
 from stockade.core.text import Text
-from stockade.defenses.combine import Combination, combine
-from stockade.defenses.ranmask import Draws
+from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.registry import register
 from stockade.defenses.switch import check_importance, order_of
 from stockade.engine.requests import Importance, Noised, Score
@@ -47,6 +46,7 @@ class Five:
     all of them are perturbed (the code perturbs only the last); tokens of punctuation are never chosen.
     """
 
+    innermost: ClassVar[bool] = True
     deviation: float = 8.14
     samples: int = 8
     tokens: int = 1
@@ -66,11 +66,6 @@ class Five:
         return self.draws == "fresh"
 
     def check(self, inner: Classifier) -> None:
-        if isinstance(inner, CompositeClassifier):
-            raise ModelError(
-                "five adds noise to what the model reads, so it must stand directly around the model: name it after "
-                "the other defenses."
-            )
         check_importance("five", inner)
         if not isinstance(inner, NoisedClassifier):
             raise ModelError(

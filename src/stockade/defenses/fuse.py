@@ -10,8 +10,7 @@ import numpy as np
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
-from stockade.defenses.combine import Combination, combine
-from stockade.defenses.ranmask import Draws
+from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.registry import register
 from stockade.defenses.switch import Switch, check_importance
 from stockade.engine.requests import Score

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from stockade.core.errors import ModelError, OptionError
+from stockade.core.errors import OptionError
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier, CompositeClassifier, ImportanceObjective
+from stockade.core.protocols import Classifier, ImportanceObjective
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, combine
 from stockade.defenses.registry import register
@@ -31,6 +32,7 @@ class MaskTop:
     only say how much the hidden text counts beside the text itself.
     """
 
+    innermost: ClassVar[bool] = True
     words: int = 1
     copies: int = 8
     combine: Combination = "logit"
@@ -49,11 +51,6 @@ class MaskTop:
         return False
 
     def check(self, inner: Classifier) -> None:
-        if isinstance(inner, CompositeClassifier):
-            raise ModelError(
-                "mask-top hides words of what the model reads, so it must stand directly around the model: name it "
-                "after the other defenses."
-            )
         check_importance("mask-top", inner)
 
     def twin(self) -> MaskTop:

@@ -23,7 +23,10 @@ RISING = 0.6
 
 @dataclass(frozen=True, slots=True)
 class MaskedTraining:
-    """Hides words of every text of a batch anew, then trains as `plain` does; the hypothesis only of a pair."""
+    """Hides words of every text of a batch anew, then trains as `plain` does; the hypothesis only of a pair.
+
+    Texts that `plain` adds are there before words are hidden; what it does to tokens comes after.
+    """
 
     encoder: TextEncoder
     plain: Objective
@@ -32,10 +35,14 @@ class MaskedTraining:
     curriculum: float | None = None
 
     def augment(self, batch: Batch) -> Batch:
+        adds_texts = getattr(self.plain, "adds_texts", False)
+        if adds_texts:
+            batch = self.plain.augment(batch)
         rate = self.rate_at(batch.progress)
         encoded = [self._masked(one, rate, batch.rng) for one in batch.inputs]
         device = batch.labels.device
-        return self.plain.augment(replace(batch, tensors=self.encoder.tensors(encoded, device)))
+        masked = replace(batch, tensors=self.encoder.tensors(encoded, device))
+        return masked if adds_texts else self.plain.augment(masked)
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)

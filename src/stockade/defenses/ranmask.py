@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.core.errors import ModelError, OptionError
+from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.masks import Keep, draw_masks, draw_weighted_masks, kept_words
-from stockade.core.protocols import Classifier, CompositeClassifier
+from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
-from stockade.defenses.combine import Combination, combine
+from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.registry import register
 from stockade.engine.requests import Masked, Score, Surprise
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from stockade.training.kit import TrainingKit
     from stockade.training.objective import Objective
 
-Draws = Literal["fresh", "fixed"]
 Sampling = Literal["uniform", "lm"]
 
 
@@ -53,6 +52,7 @@ class RanMask:
     probabilities are the default, because votes starve attackers that follow scores and so flatter the defense.
     """
 
+    innermost: ClassVar[bool] = True
     rate: float = 0.3
     copies: int = 100
     combine: Combination = "probability"
@@ -77,11 +77,7 @@ class RanMask:
         return self.draws == "fresh"
 
     def check(self, inner: Classifier) -> None:
-        if isinstance(inner, CompositeClassifier):
-            raise ModelError(
-                "ranmask hides words of what the model reads, so it must stand directly around the model: name it "
-                "after the other defenses."
-            )
+        """Any model will do."""
 
     def twin(self) -> RanMask:
         return replace(self, combine="probability")

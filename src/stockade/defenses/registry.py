@@ -1,51 +1,29 @@
 """Names, options and presets of the defenses; a new defense is one new file in this folder.
 
 A defense is a frozen dataclass of options. It acts when the model is asked (`answer`, see `defended.py`), when it is
-trained (`objective`, see `stockade.training.kit`), or both. Each module of `stockade.defenses` may register some; the
-modules are imported when the list is first needed, so they must be light at import (no torch). Packages of others can
-add defenses through the entry point group `stockade.defenses`.
+trained (`objective`, see `stockade.training.kit`), or both. One that alters what the model reads says `innermost`: no
+other defense may stand between it and the model.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.metadata import entry_points
-from itertools import pairwise
-from typing import Any, TypeVar
+from itertools import combinations
+from typing import Any
 
-from stockade.attacks.options import parse_options, validated
-from stockade.core.errors import OptionError, unknown_name
+from stockade.attacks.options import chosen_options
+from stockade.core.catalogue import Catalogue, Published
+from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
 from stockade.defenses.defended import AnsweringDefense, Defended
 from stockade.models.language import LanguageModels
 
-DefenseType = TypeVar("DefenseType", bound=type)
-DEFAULT_PRESET = "paper"
-
 
 @dataclass(frozen=True, slots=True)
-class DefenseEntry:
-    """One defense of the list: how to make it, where it was published, and its named sets of options."""
-
-    name: str
-    make: Callable[..., Any]
-    paper: str
-    presets: Mapping[str, Mapping[str, Any]]
-
-    @property
-    def summary(self) -> str:
-        """The first sentence of the class's documentation."""
-        return (self.make.__doc__ or "").strip().split("\n")[0]
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Every option with its default value."""
-        return {field.name: field.default for field in dataclasses.fields(self.make)}  # type: ignore[arg-type]
+class DefenseEntry(Published):
+    """One defense of the list."""
 
     @property
     def answers(self) -> bool:
@@ -56,6 +34,11 @@ class DefenseEntry:
     def trains(self) -> bool:
         """Whether it acts when the model is trained."""
         return hasattr(self.make, "objective")
+
+    @property
+    def innermost(self) -> bool:
+        """Whether no other defense may stand between it and the model."""
+        return getattr(self.make, "innermost", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,56 +59,32 @@ class NamedDefense:
         return {"name": self.name, "preset": self.preset, "options": self.options}
 
 
-_REGISTERED: dict[str, DefenseEntry] = {}
-
-
-def register(
-    name: str, *, paper: str, presets: Mapping[str, Mapping[str, Any]]
-) -> Callable[[DefenseType], DefenseType]:
-    """Class decorator that puts a defense on the list. The first preset, `paper`, holds what differs from the field
-    defaults.
-    """
-
-    def add(defense: DefenseType) -> DefenseType:
-        _REGISTERED[name] = DefenseEntry(name, defense, paper, presets)
-        return defense
-
-    return add
-
-
-@lru_cache(maxsize=1)
-def defenses() -> Mapping[str, DefenseEntry]:
-    """All defenses by name, in alphabetical order."""
-    package = importlib.import_module("stockade.defenses")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"stockade.defenses.{module.name}")
-    for point in entry_points(group="stockade.defenses"):
-        point.load()
-    return dict(sorted(_REGISTERED.items()))
+_CATALOGUE = Catalogue("defense", "stockade.defenses", DefenseEntry)
+register = _CATALOGUE.register
+defenses = _CATALOGUE.all
 
 
 def make_defense(reference: str, preset: str | None = None, **options: Any) -> NamedDefense:
     """A defense from `NAME[@PRESET][:option=value,…]`; options given by keyword win over those in the reference."""
-    key, _, written = reference.partition(":")
-    name, _, own_preset = key.partition("@")
-    entry = defenses().get(name)
-    if entry is None:
-        raise unknown_name("defense", name, defenses())
-    preset = own_preset or preset or DEFAULT_PRESET
-    if preset not in entry.presets:
-        raise unknown_name(f"preset of {name}", preset, entry.presets)
-    parsed = parse_options("--defense", name, written)
-    chosen = {**entry.presets[preset], **parsed, **{k: v for k, v in options.items() if v is not None}}
-    return NamedDefense(name, preset, entry.make(**validated(name, entry.make, chosen)), entry)
+    found = _CATALOGUE.find(reference, preset)
+    made = found.entry.make(**chosen_options("--defense", found, options))
+    return NamedDefense(found.entry.name, found.preset, made, found.entry)
 
 
 def check_order(named: Sequence[NamedDefense]) -> None:
     """Defenses are named from the outside in: those that only train come last, nearest to the model."""
-    for outer, inner in pairwise(named):
+    for outer, inner in combinations(named, 2):
+        right = f"name defenses from the outside in, as in --defense {inner.name} --defense {outer.name}."
         if not outer.entry.answers and inner.entry.answers:
             raise OptionError(
-                f"{outer.name} changes how the model is trained, so it cannot stand around {inner.name}: name defenses "
-                f"from the outside in, as in --defense {inner.name} --defense {outer.name}."
+                f"{outer.name} changes how the model is trained, so it cannot stand around {inner.name}: {right}"
+            )
+        if outer.entry.innermost and inner.entry.answers:
+            alone = f"{outer.name} and {inner.name} cannot be combined: both alter what the model reads."
+            raise OptionError(
+                alone
+                if inner.entry.innermost
+                else f"{outer.name} alters what the model reads, so {inner.name} cannot stand between them: {right}"
             )
 
 

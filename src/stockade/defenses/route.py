@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar
 
 import numpy as np
 
-from stockade.core.errors import ModelError, OptionError
+from stockade.core.errors import OptionError
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier, CompositeClassifier
+from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
-from stockade.defenses.combine import Combination, combine
+from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.detector import Detector, detector_hash, load_detector
 from stockade.defenses.detector_features import EvidenceReader
 from stockade.defenses.registry import register
@@ -47,9 +47,10 @@ class Route:
     masked branch holds for the whole, because an attacker may choose the branch.
     """
 
+    innermost: ClassVar[bool] = True
     detector: str = ""
     combine: Combination = "probability"
-    draws: Literal["fresh", "fixed"] = "fresh"
+    draws: Draws = "fresh"
     mask: str = "[MASK]"
 
     @property
@@ -59,11 +60,6 @@ class Route:
     def check(self, inner: Classifier) -> None:
         if not self.detector:
             raise OptionError("route needs a detector: name its file, as in --defense route:detector=detector.json")
-        if isinstance(inner, CompositeClassifier):
-            raise ModelError(
-                "route hides words of what the model reads, so it must stand directly around the model: name it after "
-                "the other defenses."
-            )
         load_detector(self.detector)
 
     def resources(self) -> Mapping[str, str]:

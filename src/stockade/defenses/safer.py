@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text, TextInput, match_case
-from stockade.defenses.combine import Combination, combine
+from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.registry import register
 from stockade.engine.requests import Score
 from stockade.lexicon.perturbation_sets import PerturbationSets, WordSet, load_perturbation_sets
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from stockade.training.kit import TrainingKit
     from stockade.training.objective import Batch, Objective
-
-Draws = Literal["fresh", "fixed"]
 
 
 @register(
