@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -15,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stockade.attacks.constraints import Constraint
 from stockade.attacks.registry import make_attack
 from stockade.core.errors import OptionError, RunError, unknown_name
-from stockade.core.files import make_folder, refuse_existing, write_json
+from stockade.core.files import in_temporary_folder, make_folder, refuse_existing, write_json
 from stockade.core.protocols import Classifier
 from stockade.datasets import prepare_examples
 from stockade.defenses.registry import make_defense, wrap
@@ -94,14 +91,7 @@ def attack(
         return _execute(job, settings, Path(out), resume, observer)
     if resume:
         raise RunError("There is nothing to resume without a run folder: name it with --out.")
-    folder = Path(tempfile.mkdtemp(prefix="stockade-"))
-    try:
-        run = _execute(job, settings, folder, False, observer)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(run, shutil.rmtree, folder, ignore_errors=True)
-    return run
+    return in_temporary_folder(lambda folder: _execute(job, settings, folder, False, observer))
 
 
 def defend(

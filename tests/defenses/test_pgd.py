@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.defenses.adversarial.embedding_perturbation import Ascent
-from stockade.defenses.adversarial.input_vectors import altered_vectors, perturbable_tokens
+from stockade.defenses.adversarial.perturbable import perturbable_tokens
 from stockade.defenses.registry import make_defense
+from stockade.models.input_vectors import altered_vectors
 from tests.defenses.adversarial_kit import (
     assert_same_gradients,
     gradients,

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from stockade.core.errors import RunError
+
+Made = TypeVar("Made")
 
 
 def refuse_existing(folder: Path, ours: str) -> None:
@@ -23,6 +28,18 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
+
+
+def in_temporary_folder(make: Callable[[Path], Made]) -> Made:
+    """What `make` makes in a new folder; the folder is there as long as that is."""
+    folder = Path(tempfile.mkdtemp(prefix="stockade-"))
+    try:
+        made = make(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(made, shutil.rmtree, folder, ignore_errors=True)
+    return made
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import Any
 
 from stockade.attacks.constraints import Constraint
 from stockade.core.errors import OptionError, RunError
-from stockade.core.files import refuse_existing, write_json, write_text
+from stockade.core.files import in_temporary_folder, refuse_existing, write_json, write_text
 from stockade.evaluation.analysis import analyse
 from stockade.evaluation.cells import Speed
 from stockade.evaluation.examples import ExampleFate, example_fates
@@ -143,14 +140,7 @@ def evaluate(
         return _carry_out(Path(out), request, resume, speed)
     if resume or request is None:
         raise RunError("There is nothing to resume without a folder: name it with --out.")
-    folder = Path(tempfile.mkdtemp(prefix="stockade-"))
-    try:
-        found = _carry_out(folder, request, False, speed)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
-    return found
+    return in_temporary_folder(lambda folder: _carry_out(folder, request, False, speed))
 
 
 def _carry_out(folder: Path, request: EvaluationRequest | None, resume: bool, speed: Speed) -> Evaluation:

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from stockade.core.protocols import WordVocabulary
 from stockade.core.text import Text, is_single_word
 from stockade.models.encoding import logits_of
+from stockade.models.input_vectors import input_variable
+from stockade.models.vocabulary import whole_words
 from stockade.models.word_tokens import WordReader, WordTokens
 
 _TOKENS, _ROWS = 2048, 32
@@ -30,12 +32,8 @@ def word_gradients(reader: WordReader, texts: Sequence[Text], label: int) -> lis
 
 def _gradients(model: Any, tokens: WordTokens, label: int) -> NDArray[np.float32]:
     with torch.enable_grad():
-        seen: list[Tensor] = []
-        handle = model.get_input_embeddings().register_forward_hook(lambda _m, _g, answer: _leaf(answer, seen))
-        try:
+        with input_variable(model) as seen:
             logits = logits_of(model(**tokens.inputs))
-        finally:
-            handle.remove()
         targets = torch.full((len(logits),), label, device=logits.device)
         loss = nn.functional.cross_entropy(logits, targets, reduction="sum")
         (gradient,) = torch.autograd.grad(loss, seen[0])
@@ -43,19 +41,11 @@ def _gradients(model: Any, tokens: WordTokens, label: int) -> NDArray[np.float32
     return rows
 
 
-def _leaf(vectors: Tensor, seen: list[Tensor]) -> Tensor:
-    """The vectors as the variable that gradients are taken of."""
-    seen.append(vectors.detach().requires_grad_(True))
-    return seen[-1]
-
-
 def word_vocabulary(model: Any, tokenizer: Any) -> WordVocabulary:
     """The vocabulary entries that are whole words, with their rows of the input embedding.
 
     A model that reads characters has none: its entries are letters.
     """
-    from stockade.models.masked_lm import whole_words
-
     entries = whole_words(tokenizer)
     chosen = [i for i, (word, whole) in enumerate(entries) if whole and word.isalpha() and is_single_word(word)]
     if all(len(entries[i][0]) == 1 for i in chosen):

@@ -8,8 +8,7 @@ that is saved against scoring every position.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,11 +19,14 @@ from torch import Tensor, nn
 from stockade.core.errors import ModelError, ResourceMissing
 from stockade.core.protocols import Filling
 from stockade.models.encoding import length_batches
+from stockade.models.hidden_states import hidden_states, logits_everywhere
 from stockade.models.huggingface import resolve_device
 from stockade.models.language import DEFAULT_MASKED_LM
 from stockade.models.lora import load_adapter, merge_adapter
+from stockade.models.masked_places import EncodedPlace, EncodedWords
 from stockade.models.minilm import minilm_folder
 from stockade.models.pretrained import quiet
+from stockade.models.vocabulary import BLANKS, whole_words
 
 ADAPTER = "masked-lm.safetensors"
 _LONGEST = 512
@@ -32,41 +34,8 @@ _PREDICT_TOKENS = 512
 """Tokens computed together where the vocabulary is scored at every one of them."""
 _PERPLEXITY_ROWS = 128
 _IGNORED = -100
-_BLANKS = ("\u0120", "\u2581")
 _HEADS = ("cls", "lm_head", "predictions")
 """What the heads of BERT, RoBERTa and ALBERT kinds are called: functions of hidden states, one position at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedPlace:
-    """A tokenised text with one mask token."""
-
-    ids: tuple[int, ...]
-    mask: int
-
-    @property
-    def key(self) -> Hashable:
-        return self.ids
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedWords:
-    """A tokenised text with mask tokens for words of as many pieces."""
-
-    ids: tuple[int, ...]
-    mask: int
-    pieces: tuple[tuple[int, ...], ...]
-    numbers: tuple[int, ...]
-
-    @property
-    def key(self) -> Hashable:
-        return self.ids, self.pieces
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 Found = TypeVar("Found")
@@ -85,7 +54,7 @@ class MaskedLM:
         self._tokenizer, self._hidden, self._head = tokenizer, hidden, head
         self._maximum = maximum
         self._words = whole_words(tokenizer)
-        self._blank_matters = any(mark in token for token in tokenizer.tokenize(" a") for mark in _BLANKS)
+        self._blank_matters = any(mark in token for token in tokenizer.tokenize(" a") for mark in BLANKS)
 
     @classmethod
     def default(cls, device: str | None = None) -> MaskedLM:
@@ -113,7 +82,7 @@ class MaskedLM:
             logits: Tensor = predictions.transform(states) @ words.t() * scale.to(words) + predictions.bias
             return logits
 
-        return cls(tokenizer, _hidden_states(model.bert.train(False)), head, DEFAULT_MASKED_LM, _LONGEST)
+        return cls(tokenizer, hidden_states(model.bert.train(False)), head, DEFAULT_MASKED_LM, _LONGEST)
 
     @classmethod
     def from_pretrained(cls, reference: str | Path, device: str | None = None) -> MaskedLM:
@@ -137,8 +106,8 @@ class MaskedLM:
         base = getattr(model, model.base_model_prefix)
         head = next((getattr(model, head) for head in _HEADS if callable(getattr(model, head, None))), None)
         if head is None:
-            return cls(tokenizer, _logits(model), lambda logits: logits, str(reference), min(_LONGEST, known))
-        return cls(tokenizer, _hidden_states(base), head, str(reference), min(_LONGEST, known))
+            return cls(tokenizer, logits_everywhere(model), lambda logits: logits, str(reference), min(_LONGEST, known))
+        return cls(tokenizer, hidden_states(base), head, str(reference), min(_LONGEST, known))
 
     def encode(self, places: Sequence[tuple[str, str]]) -> list[EncodedPlace]:
         """Token ids of each place with one mask token between what stands before and behind."""
@@ -319,43 +288,3 @@ class MaskedLM:
 def _pieces_of(offsets: Sequence[tuple[int, int]], spans: Spans) -> list[list[int]]:
     """The tokens that each stretch of a text overlaps."""
     return [[at for at, (a, b) in enumerate(offsets) if a < end and b > start and b > a] for start, end in spans]
-
-
-def _hidden_states(base: Any) -> Callable[[Tensor, Tensor], Tensor]:
-    def compute(ids: Tensor, attention: Tensor) -> Tensor:
-        device = base.device
-        states: Tensor = base(input_ids=ids.to(device), attention_mask=attention.to(device)).last_hidden_state
-        return states
-
-    return compute
-
-
-def _logits(model: Any) -> Callable[[Tensor, Tensor], Tensor]:
-    """For architectures whose head we do not know: the logits of every position stand in for the hidden states."""
-
-    def compute(ids: Tensor, attention: Tensor) -> Tensor:
-        device = model.device
-        logits: Tensor = model(input_ids=ids.to(device), attention_mask=attention.to(device)).logits
-        return logits
-
-    return compute
-
-
-def whole_words(tokenizer: Any) -> list[tuple[str, bool]]:
-    """Every vocabulary entry as text, and whether it is a whole word.
-
-    WordPiece marks the pieces (##); byte-level and unigram vocabularies mark the whole words, with a sign for the
-    blank before.
-    """
-    tokens: list[str] = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
-    special = set(tokenizer.all_special_tokens)
-    counts = {sign: sum(token.startswith(sign) for token in tokens) for sign in _BLANKS}
-    blank = max(counts, key=lambda sign: counts[sign])
-    marks_words = counts[blank] > len(tokens) // 20
-    words = []
-    for token in tokens:
-        if marks_words:
-            words.append((token.removeprefix(blank), token.startswith(blank) and token not in special))
-        else:
-            words.append((token.removeprefix("##"), not token.startswith("##") and token not in special))
-    return words

@@ -8,8 +8,8 @@ before positions, segments and normalisation are added.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from stockade.core.protocols import ImportanceObjective, NoisedCopies, TokenScores
 from stockade.core.text import Text
 from stockade.models.encoding import logits_of
+from stockade.models.input_vectors import altered_vectors, input_variable
 from stockade.models.word_tokens import WordReader, WordTokens
 
 _TOKENS, _ROWS = 2048, 128
@@ -41,7 +42,7 @@ def _norms(reader: WordReader, tokens: WordTokens, objective: ImportanceObjectiv
     norms are scaled down in the end.
     """
     with torch.enable_grad():
-        with _leaf(reader.model.get_input_embeddings()) as seen:
+        with input_variable(reader.model) as seen:
             logits = logits_of(reader.model(**tokens.inputs))
         outward = gradient_at_logits(logits.detach().double(), objective)
         scale = outward.abs().amax(1, keepdim=True).clamp(min=1e-300)
@@ -74,44 +75,20 @@ def logits_noised(reader: WordReader, asked: Sequence[NoisedCopies]) -> NDArray[
         counts = torch.tensor([one.copies for one in group], device=reader.model.device)
         inputs = {name: tensor.repeat_interleave(counts, 0) for name, tensor in tokens.inputs.items()}
         places = [[words[w][t] for w, t in one.tokens] for one, words in zip(group, tokens.positions, strict=True)]
-        with torch.inference_mode(), _noised(reader.model.get_input_embeddings(), group, places):
+        noise = partial(_add_noise, group=group, places=places)
+        with torch.inference_mode(), altered_vectors(reader.model, noise):
             logits = logits_of(reader.model(**inputs)).to("cpu", torch.float64).numpy()
         parts = np.split(logits, np.cumsum([one.copies for one in group])[:-1])
         answers.update(zip(tokens.numbers, parts, strict=True))
     return np.concatenate([answers[number] for number in range(len(asked))])
 
 
-@contextmanager
-def _leaf(layer: nn.Module) -> Iterator[list[Tensor]]:
-    """Makes the layer's answer the variable that gradients are taken of, and collects it."""
-    seen: list[Tensor] = []
-
-    def look(_module: nn.Module, _given: object, answer: Tensor) -> Tensor:
-        seen.append(answer.detach().requires_grad_(True))
-        return seen[-1]
-
-    handle = layer.register_forward_hook(look)
-    try:
-        yield seen
-    finally:
-        handle.remove()
-
-
-@contextmanager
-def _noised(layer: nn.Module, group: Sequence[NoisedCopies], places: Sequence[Sequence[int]]) -> Iterator[None]:
-    """Adds noise to the layer's answer: for each text its own, other noise in each of its copies."""
-
-    def add(_module: nn.Module, _given: object, answer: Tensor) -> Tensor:
-        moved, row = answer.clone(), 0
-        for one, positions in zip(group, places, strict=True):
-            shape = (one.copies, len(positions), answer.shape[-1])
-            noise = np.random.default_rng(one.seed).standard_normal(shape, dtype=np.float32) * np.float32(one.deviation)
-            moved[row : row + one.copies, positions] += torch.from_numpy(noise).to(answer.device, answer.dtype)
-            row += one.copies
-        return moved
-
-    handle = layer.register_forward_hook(add)
-    try:
-        yield
-    finally:
-        handle.remove()
+def _add_noise(vectors: Tensor, group: Sequence[NoisedCopies], places: Sequence[Sequence[int]]) -> Tensor:
+    """The vectors with noise: for each text its own, other noise in each of its copies."""
+    moved, row = vectors.clone(), 0
+    for one, positions in zip(group, places, strict=True):
+        shape = (one.copies, len(positions), vectors.shape[-1])
+        noise = np.random.default_rng(one.seed).standard_normal(shape, dtype=np.float32) * np.float32(one.deviation)
+        moved[row : row + one.copies, positions] += torch.from_numpy(noise).to(vectors.device, vectors.dtype)
+        row += one.copies
+    return moved

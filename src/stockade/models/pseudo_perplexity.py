@@ -20,7 +20,8 @@ from itertools import islice
 
 from stockade.core.text import valid_unicode
 from stockade.models.encoding import length_batches
-from stockade.models.masked_lm import EncodedPlace, MaskedLM
+from stockade.models.masked_lm import MaskedLM
+from stockade.models.masked_places import EncodedPlace
 
 _BATCH_TOKENS = 4096
 _BATCH_ROWS = 128

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from stockade.core.errors import ModelError
 from stockade.core.protocols import AttentionQuery
 from stockade.core.text import Text
 from stockade.models.encoding import logits_of
+from stockade.models.input_vectors import altered_vectors
 from stockade.models.word_tokens import WordReader, WordTokens
 
 _TOKENS, _ROWS = 2048, 128
@@ -38,7 +40,8 @@ class WhiteBox:
             keep = torch.ones(tokens.inputs["input_ids"].shape, device=self._model.device)
             for row, number in enumerate(tokens.numbers):
                 keep[row, tokens.positions[row][places[number][1]]] = 0.0
-            with torch.inference_mode(), _multiplied(self._model.get_input_embeddings(), keep):
+            factors = keep.unsqueeze(-1)
+            with torch.inference_mode(), altered_vectors(self._model, partial(torch.mul, factors)):
                 logits = logits_of(self._model(**tokens.inputs)).to("cpu", torch.float64).numpy()
             answers.update(zip(tokens.numbers, logits, strict=True))
         return np.stack([answers[number] for number in range(len(places))])
@@ -95,16 +98,6 @@ def sentence_vectors(model: Any) -> Iterator[list[Tensor]]:
     handle = final_layer(model).register_forward_pre_hook(look)
     try:
         yield seen
-    finally:
-        handle.remove()
-
-
-@contextmanager
-def _multiplied(layer: nn.Module, factors: Tensor) -> Iterator[None]:
-    """The layer's answer times a factor for each row and position."""
-    handle = layer.register_forward_hook(lambda _module, _given, answer: answer * factors.unsqueeze(-1))
-    try:
-        yield
     finally:
         handle.remove()
 

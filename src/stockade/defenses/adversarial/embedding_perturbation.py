@@ -17,12 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from stockade.core.errors import OptionError
-from stockade.defenses.adversarial.input_vectors import (
-    altered_vectors,
-    perturbable_tokens,
-    replayed_dropout,
-    vector_width,
-)
+from stockade.defenses.adversarial.perturbable import perturbable_tokens, replayed_dropout, vector_width
+from stockade.models.input_vectors import altered_vectors
 
 if TYPE_CHECKING:
     from stockade.training.kit import TrainingKit

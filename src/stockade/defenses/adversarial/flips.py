@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stockade.defenses.adversarial.input_vectors import altered_vectors, perturbable_tokens
+from stockade.defenses.adversarial.perturbable import perturbable_tokens
+from stockade.models.input_vectors import input_variable
 from stockade.training.objective import logits_of
 
 if TYPE_CHECKING:
@@ -60,13 +61,7 @@ class FlipTraining:
         return found
 
     def _gradients(self, tensors: Mapping[str, Tensor], labels: Tensor) -> Tensor:
-        seen: list[Tensor] = []
-
-        def leaf(vectors: Tensor) -> Tensor:
-            seen.append(vectors.detach().requires_grad_())
-            return seen[-1]
-
-        with altered_vectors(self.network, leaf):
+        with input_variable(self.network) as seen:
             logits = logits_of(self.network(**tensors))
         (gradient,) = torch.autograd.grad(functional.cross_entropy(logits, labels, reduction="sum"), seen[0])
         return gradient.float()

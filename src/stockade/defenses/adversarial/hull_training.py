@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stockade.defenses.adversarial.input_vectors import altered_vectors
+from stockade.models.input_vectors import altered_vectors
 
 if TYPE_CHECKING:
     from stockade.training.objective import Batch, Objective

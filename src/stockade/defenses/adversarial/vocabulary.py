@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stockade.core.errors import ModelError
 from stockade.core.text import is_single_word
 from stockade.lexicon import Neighbours
-from stockade.models.masked_lm import whole_words
+from stockade.models.vocabulary import whole_words
 
 Tokens = NDArray[np.int64]
 _BLOCK = 512

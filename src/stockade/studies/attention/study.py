@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +9,7 @@ from typing import Any
 
 from stockade import api
 from stockade.core.errors import OptionError, RunError
-from stockade.core.files import refuse_existing
+from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.datasets import DataSource
 from stockade.jobs import DataOptions
 from stockade.runs.attack import Observer, Progress
@@ -51,14 +48,7 @@ def carry_out(request: StudyRequest) -> Study:
         return _carry_out(request.out, request)
     if request.resume:
         raise RunError("There is nothing to resume without a folder: name it with --out.")
-    folder = Path(tempfile.mkdtemp(prefix="stockade-"))
-    try:
-        study = _carry_out(folder, request)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(study, shutil.rmtree, folder, ignore_errors=True)
-    return study
+    return in_temporary_folder(lambda folder: _carry_out(folder, request))
 
 
 def _carry_out(folder: Path, request: StudyRequest) -> Study:

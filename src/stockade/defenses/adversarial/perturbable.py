@@ -1,39 +1,12 @@
-"""The input vectors of a model's tokens, altered inside its own forward pass.
-
-What is altered is the answer of the input embedding: position and type vectors and the first layer norm come after it.
-"""
+"""Which input vectors of a batch may be moved, and passes that drop the same numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
-
-from stockade.core.errors import ModelError
-
-
-@contextmanager
-def altered_vectors(network: Any, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """The forward passes meanwhile go on with `change(vectors)`, texts × tokens × width, in place of the vectors."""
-    changed = []
-
-    def alter(_: object, __: object, vectors: Tensor) -> Tensor:
-        changed.append(True)
-        return change(vectors)
-
-    handle = network.get_input_embeddings().register_forward_hook(alter)
-    try:
-        yield
-    finally:
-        handle.remove()
-    if not changed:
-        raise ModelError(
-            f"{type(network).__name__} does not read its texts through its input embedding, so nothing can be put in "
-            "there; train it without defenses that perturb vectors, such as pgd, freelb, adv-hotflip and hull."
-        )
 
 
 def vector_width(network: Any) -> int:
