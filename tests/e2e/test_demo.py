@@ -24,7 +24,7 @@ class Outline(HTMLParser):
         self.insertions += tag == "ins"
 
 
-def test_the_demo_attacks_three_victims_and_writes_a_page_that_needs_nothing_else(
+def test_the_demo_attacks_three_victims_hardens_one_and_writes_a_page_that_needs_nothing_else(
     stockade: Stockade, folder: Path
 ) -> None:
     result = stockade("demo", "--limit", 4, "--out", "demo")
@@ -32,11 +32,16 @@ def test_the_demo_attacks_three_victims_and_writes_a_page_that_needs_nothing_els
     for victim in ("sentiment-cnn", "sentiment-lstm", "sentiment-bert"):
         assert victim in result.stdout
         assert json.loads((folder / "demo" / victim / "summary.json").read_text())["complete"] is True
+    hardened = json.loads((folder / "demo/sentiment-cnn-hardened/manifest.json").read_text())["model"]
+    assert hardened["defenses"][0]["name"] == "ranmask"
+    assert (folder / "demo/models/sentiment-cnn/defense.json").exists()
+    after = result.stdout[result.stdout.index("Hardening sentiment-cnn") :]
+    assert after.index("before") < after.index("after ")
     assert "Try next:" in result.stdout
     page = Outline()
     page.feed((folder / "demo/report.html").read_text())
     assert page.outside == []
-    assert page.examples == 3 * 2 * 4
+    assert page.examples == 4 * 2 * 4  # three victims and the hardened one, two attacks, four texts
     assert page.insertions > 0
     again = stockade("demo", "--limit", 1, "--out", "demo")
     assert "demo-2" in again.stdout
