@@ -32,7 +32,7 @@ ATTACKS = ("textfooler", "bert-attack", "deepwordbug")
 RETRAINED_SEED = 1000
 FACT = "fact:perturb_words=4,similarity=off"
 FUSE = "fuse:similarity=off"
-"""Without the sentence encoder, which would take nearly all of the time; FACT with four of a sentence's twenty words."""
+"""Without the sentence encoder, which would take nearly all of the time; FACT with four of a sentence's 20 words."""
 
 
 @dataclass(frozen=True)
