@@ -6,7 +6,8 @@
 For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each training
 defense; TextFooler's successes against the undefended model are the pre-made set. Every row is then evaluated as
 `stockade evaluate` does: directly and in all ways that apply to it, on the same test texts. A cell is the mean over
-seeds, with a 95 % t-interval; *worst* is the share of texts that survive everything. p is McNemar's exact test of the
+seeds, with a 95 % t-interval; under an attack robust accuracy the direct way / by text over all ways; *worst* is the
+share of texts that survive everything. p is McNemar's exact test of the
 worst case against the undefended model, the disagreements of all seeds together. What is finished in --out is read, not
 repeated.
 """
@@ -163,13 +164,18 @@ def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
         "clean": over_seeds([one["clean"]["accuracy"]["value"] for one in numbers.values()]),
         "macro F1": over_seeds([one["clean"]["macro_f1"]["value"] for one in numbers.values()]),
         "pre-made": over_seeds([next(iter(one["premade"].values()))["value"] for one in numbers.values()]),
-        **{
-            attack: over_seeds([one["attacks"][attack]["robust_accuracy"]["value"] for one in numbers.values()])
-            for attack in ATTACKS
-        },
+        **{attack: under_attack([one["attacks"][attack] for one in numbers.values()]) for attack in ATTACKS},
         "worst": over_seeds([one["worst"]["robust_accuracy"]["value"] for one in numbers.values()]),
         "p": f"{mcnemar(gained, lost):.2g} (+{gained} −{lost})" if row.name != "undefended" else "–",
     }
+
+
+def under_attack(found: Sequence[Mapping[str, Any]]) -> str:
+    """Robust accuracy the direct way, and over all ways where there are others."""
+    direct = over_seeds([one["ways"]["direct"]["robust_accuracy"]["value"] for one in found])
+    if len(found[0]["ways"]) == 1:
+        return direct
+    return f"{direct} / {over_seeds([one['robust_accuracy']['value'] for one in found])}"
 
 
 def over_seeds(values: Sequence[float]) -> str:

@@ -76,7 +76,7 @@ def test_no_trial_is_begun_after_the_time_box(tmp_path: Path) -> None:
 
 def test_other_options_are_another_search(tmp_path: Path) -> None:
     search(tmp_path / "a", ranges=["rate=0.1..0.9"], trials=1)
-    with pytest.raises(RunError, match=r"ranges was .*0.1\.\.0.9.* and is .*0.2\.\.0.9"):
+    with pytest.raises(RunError, match=r"ranges.rate was .*0.1\.\.0.9.*, now .*0.2\.\.0.9"):
         search(tmp_path / "a", ranges=["rate=0.2..0.9"], trials=2, resume=True)
     with pytest.raises(RunError, match="exists already"):
         search(tmp_path / "a", ranges=["rate=0.1..0.9"], trials=2)

@@ -63,6 +63,7 @@ def trials_plot(rated: Sequence[Trial]) -> str:
         axes.plot(numbers, [trial.objective for trial in rated], "_", color=INK, markersize=9, label="objective")
         axes.step(numbers, _best_so_far(rated), where="post", color=INK, linewidth=1, label="best objective so far")
         axes.set_xlabel("trial")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(axis="y", color=GRID)
         axes.legend(frameon=False, fontsize=8)
 
@@ -85,6 +86,7 @@ def options_plot(rated: Sequence[Trial]) -> str:
                 values = [str(value) for value in values]
             axes.plot(values, [trial.objective for trial in rated], "o", color=ROBUST, alpha=0.7, markersize=5)
             axes.set_xlabel(name)
+            axes.set_ylabel("objective")
             axes.grid(color=GRID)
             bare(axes)
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from stockade.core.differences import differences
 from stockade.core.errors import OptionError, RunError
 from stockade.core.files import make_folder, refuse_existing, write_json
 from stockade.defenses.registry import NamedDefense, make_defense
@@ -210,7 +211,6 @@ def _begin(folder: Path, config: Mapping[str, Any], resume: bool) -> None:
         write_json(folder / CONFIG_NAME, config)
         return
     before = json.loads((folder / CONFIG_NAME).read_text(encoding="utf-8"))
-    differing = [name for name in config if before.get(name) != config[name]]
-    if differing:
-        said = "; ".join(f"{name} was {before.get(name)} and is {config[name]}" for name in differing)
-        raise RunError(f"{folder} is another search ({said}). Use the same options, or choose another --out.")
+    found = differences(before, config)
+    if found is not None:
+        raise RunError(f"{folder} is another search: {found}. Use the same options, or choose another --out.")
