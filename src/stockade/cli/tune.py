@@ -33,9 +33,7 @@ _SHARED = ("ranges", "trials", "seconds", "sampler", "clean_weight", "least_clea
 )
 @click.option("--trials", type=int, default=20, show_default=True, help="How many choices of options to try.")
 @click.option("--seconds", type=float, help="A time box: no trial is begun after it.")
-@click.option(
-    "--sampler", default="random", show_default=True, help="random, or optuna's: tpe, gp, cma-es, qmc (extra `tune`)."
-)
+@click.option("--sampler", default="random", show_default=True, help="random, or optuna's: tpe, gp (extra `tune`).")
 @click.option("--clean-weight", type=float, default=0.0, show_default=True, help="What clean accuracy counts for.")
 @click.option("--least-clean", type=float, help="Options with less clean accuracy lose to all others.")
 @click.option("--limit", type=int, default=100, show_default=True, help="Attack a seeded sample of this many rows.")

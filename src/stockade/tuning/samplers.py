@@ -16,8 +16,9 @@ from stockade.core.seeds import derive_rng, derive_seed
 from stockade.tuning.space import Numbers, Range, Space, Value, draw_options
 from stockade.tuning.trials import Trial
 
-SamplerName = Literal["random", "tpe", "gp", "cma-es", "qmc"]
-_OPTUNA = {"tpe": "TPESampler", "gp": "GPSampler", "cma-es": "CmaEsSampler", "qmc": "QMCSampler"}
+SamplerName = Literal["random", "tpe", "gp"]
+_OPTUNA = {"tpe": "TPESampler", "gp": "GPSampler"}
+"""Those that choose from the finished trials alone; others keep a state of their own, which a resumed search lacks."""
 
 
 class Sampler(Protocol):
