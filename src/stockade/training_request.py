@@ -79,10 +79,9 @@ class TrainingRequest:
     ) -> Trained:
         """Carry it out."""
         options = self.training_options()
-        from stockade.defenses.augmentation import combined_rewrite
         from stockade.defenses.folders import keep_defenses
         from stockade.defenses.registry import make_defense
-        from stockade.defenses.trained import combined_objective
+        from stockade.defenses.trained import combined_objective, combined_rewrite
         from stockade.training.data import HOLD_OUT
         from stockade.training.job import train
         from stockade.training.network import Origin

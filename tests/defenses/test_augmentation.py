@@ -17,14 +17,14 @@ from stockade.core.records import Outcome
 from stockade.core.text import TextInput
 from stockade.defenses.adversarial import attacked_texts as module
 from stockade.defenses.adversarial.attacked_texts import attacked_texts, load_victim
-from stockade.defenses.augmentation import Augmentation, combined_rewrite
+from stockade.defenses.augmentation import Augmentation
 from stockade.defenses.registry import make_defense
-from stockade.defenses.trained import combined_objective
+from stockade.defenses.trained import combined_objective, combined_rewrite
 from stockade.engine.requests import Score
 from stockade.training import recording
 from stockade.training.job import train
 from stockade.training.kit import RewritingDefense
-from tests.defenses.adversarial_kit import CLASSES, make_kit
+from tests.defenses.adversarial_kit import CLASSES
 from tests.toys import WeightVictim
 from tests.training.tiny import OPTIONS, rows, tiny_origin
 
@@ -151,13 +151,11 @@ def test_bad_options() -> None:
         make_defense("augmentation:budget=0")
 
 
-def test_a_training_that_did_not_rewrite_its_texts_is_refused() -> None:
-    defense = make_defense("augmentation:model=toy").defense
-    assert isinstance(defense, RewritingDefense)
-    with pytest.raises(OptionError, match="changes the texts before a training begins"):
-        defense.objective(make_kit())
-    kit = make_kit(rewritten=True)
-    assert defense.objective(kit) is kit.plain
+def test_it_acts_in_training_by_rewriting_alone() -> None:
+    named = make_defense("augmentation:model=toy")
+    assert isinstance(named.defense, RewritingDefense)
+    assert (named.entry.trains, named.entry.answers) == (True, False)
+    assert combined_objective([named]) is None
 
 
 def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_once(tmp_path: Path) -> None:

@@ -7,17 +7,22 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import Probabilities
 from stockade.core.text import Text, TextInput
 from stockade.defenses.abstaining import ABSTAIN, predict_or_abstain
+from stockade.defenses.combine import combine, combine_normalised
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.registry import make_defense, wrap
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import FillingService
-from stockade.engine.requests import Draw, Score
+from stockade.engine.requests import Draw, Masked, Score
+from stockade.engine.scoring import ScoringService
+from stockade.models.huggingface import HuggingFaceClassifier
+from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import RandomVictim, WeightVictim
 
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0}, bias=-1.0)
@@ -212,3 +217,29 @@ def test_only_what_votes_can_abstain() -> None:
         predict_or_abstain(VICTIM, ["a"])
     with pytest.raises(OptionError, match="alpha"):
         predict_or_abstain(defended(), ["a"], alpha=1.0)
+
+
+def test_normalised_logits_are_means_of_unit_rows_of_what_the_model_gives() -> None:
+    """With a bias on the last layer the logits' common part is not zero, so their lengths differ from centred ones."""
+    bert = tiny_bert()
+    with torch.no_grad():
+        bert.classifier.bias.copy_(torch.tensor([3.0, 2.0]))
+    model = HuggingFaceClassifier(bert, tiny_tokenizer())
+    text = "the film was great"
+    copies = [" ".join("[MASK]" if at == hidden else word for at, word in enumerate(text.split())) for hidden in (0, 2)]
+    logits = model.logits_encoded(model.encode(copies))
+    assert abs(logits.mean()) > 1.0
+    keep = np.array([[False, True, True, True], [True, True, False, True]])
+    request = Masked(text.split(), None, keep, logits=True)
+    assert ScoringService(model).answer_masked([request])[0] == pytest.approx(logits)
+    mean = (logits / np.linalg.norm(logits, axis=1, keepdims=True)).mean(0)
+    expected = np.exp(mean) / np.exp(mean).sum()
+    assert combine_normalised(logits).probabilities == pytest.approx(expected)
+    assert combine(model.predict_proba(copies), "normalised-logit").probabilities != pytest.approx(expected, abs=1e-4)
+
+
+def test_a_black_box_gives_logits_that_sum_to_zero() -> None:
+    keep = np.array([[True, False], [False, True]])
+    [rows] = ScoringService(VICTIM).answer_masked([Masked(["good", "bad"], None, keep, logits=True)])
+    assert np.asarray(rows).sum(1) == pytest.approx([0.0, 0.0])
+    assert np.asarray(rows)[:, 1] - np.asarray(rows)[:, 0] == pytest.approx([3.0, -5.0])

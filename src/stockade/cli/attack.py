@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from stockade.cli.inputs import data_options, input_options, model_options, refuse_if_all_failed
+from stockade.cli.inputs import data_options, defense_option, input_options, model_options, refuse_if_all_failed
 from stockade.core.errors import OptionError
 
 
@@ -56,6 +56,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @click.option("--targeted", metavar="LABEL", help="Succeed only when the model says this class.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/attack-DATE-TIME]")
 @click.option("--resume", is_flag=True, help="Go on with the run in --out; MODEL and DATA may be left out.")
+@defense_option
 @input_options
 @click.option(
     "--similarity/--no-similarity", default=True, help="Measure the similarity of each success to its original."

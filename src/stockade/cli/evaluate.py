@@ -36,19 +36,15 @@ _PASSED_ON = (
 )
 
 
-def _of_chains(command: click.Command) -> click.Command:
-    """The command with its option --defense told as what it is here: a column of the grid."""
-    for parameter in command.params:
-        if parameter.name == "defense" and isinstance(parameter, click.Option):
-            parameter.metavar = "CHAIN"
-            parameter.help = "A chain of defenses, as in five:samples=8+fact; repeat for more; own: what a folder says."
-    return command
-
-
-@_of_chains
 @click.command("evaluate")
 @click.argument("inputs", metavar="[MODEL… DATA]", nargs=-1)
 @click.option("--attack", multiple=True, metavar="NAME[@PRESET][:OPTION=VALUE,…]", help="An attack; repeat for more.")
+@click.option(
+    "--defense",
+    multiple=True,
+    metavar="CHAIN",
+    help="A chain of defenses, as in five:samples=8+fact; repeat for more; own: what a folder says.",
+)
 @click.option("--preset", help="Options of all attacks as in a paper or another tool: paper, authors, textattack.")
 @click.option(
     "--premade",

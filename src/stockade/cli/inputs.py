@@ -25,12 +25,6 @@ _COLUMNS = (
 )
 _OPTIONS = (
     *_COLUMNS,
-    click.option(
-        "--defense",
-        multiple=True,
-        metavar="NAME[@PRESET][:OPTION=VALUE,…]",
-        help="A defense around the model; repeat from the outside in; none: the bare model.  [default: its folder's]",
-    ),
     click.option("--labels", help="Class names in the order of the model's outputs, separated by commas."),
     click.option(
         "--outputs",
@@ -50,6 +44,14 @@ _OPTIONS = (
     click.option(
         "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
     ),
+)
+
+
+defense_option = click.option(
+    "--defense",
+    multiple=True,
+    metavar="NAME[@PRESET][:OPTION=VALUE,…]",
+    help="A defense around the model; repeat from the outside in; none: the bare model.  [default: its folder's]",
 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from stockade.cli.inputs import data_options, input_options, model_options, refuse_if_all_failed
+from stockade.cli.inputs import data_options, defense_option, input_options, model_options, refuse_if_all_failed
 from stockade.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ _OWN = ("preset", "score_first", "fluency", "mlm", "encoder", "draws", "samples"
 @click.option(
     "--resume", is_flag=True, help="Go on with the study in --out, or analyse it anew; leave MODEL and DATA out."
 )
+@defense_option
 @input_options
 @click.pass_context
 def command(context: click.Context, /, name: str, inputs: tuple[str, ...], **options: Any) -> int:

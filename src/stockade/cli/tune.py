@@ -25,6 +25,12 @@ _SHARED = ("ranges", "trials", "seconds", "sampler", "clean_weight", "least_clea
     "--attack", required=True, metavar="NAME[@PRESET][:OPTION=VALUE,…]", help="The attack to hold out against."
 )
 @click.option(
+    "--defense",
+    required=True,
+    metavar="NAME[@PRESET][:OPTION=VALUE,…]",
+    help="The defense whose options are searched; those written here stay as they are.",
+)
+@click.option(
     "--range",
     "ranges",
     multiple=True,
@@ -46,7 +52,7 @@ _SHARED = ("ranges", "trials", "seconds", "sampler", "clean_weight", "least_clea
 def command(model: str, data: str, **options: Any) -> int:
     """Search the options of a defense around MODEL for those that hold out best against an attack on DATA.
 
-    Options written with --defense stay as they are. The last line is the best defense, ready for --defense.
+    The last line is the best defense, ready for --defense.
 
     \b
     stockade tune builtin:sentiment-cnn builtin:reviews --defense ranmask:copies=30 --range rate=0.1..0.9 \\
@@ -55,8 +61,6 @@ def command(model: str, data: str, **options: Any) -> int:
     from stockade.tuning.page import write_page
     from stockade.tuning.running import tune
 
-    if len(options["defense"]) != 1 or options["defense"] == ("none",):
-        raise OptionError("Name the one defense whose options are searched, as in: --defense ranmask:copies=50")
     if options["resume"] and options["out"] is None:
         raise OptionError("--resume needs the search's folder: name it with --out.")
     out = options["out"] or Path("runs") / f"tune-{datetime.now():%Y%m%d-%H%M%S}"
@@ -64,7 +68,7 @@ def command(model: str, data: str, **options: Any) -> int:
         tuned = tune(
             model,
             data,
-            options["defense"][0],
+            options["defense"],
             attack=options["attack"],
             out=out,
             workers=options["workers"],

@@ -62,6 +62,13 @@ class EncodingClassifier(Classifier, Protocol):
 
 
 @runtime_checkable
+class LogitClassifier(EncodingClassifier, Protocol):
+    """A classifier that shows its logits themselves, not only what a softmax leaves of them."""
+
+    def logits_encoded(self, batch: Sequence[Any]) -> Probabilities: ...
+
+
+@runtime_checkable
 class MaskingClassifier(EncodingClassifier, Protocol):
     """A classifier that hides words of a text without tokenising it anew for each copy."""
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from stockade.core.errors import OptionError
 from stockade.core.seeds import derive_rng
 from stockade.core.text import Text, TextInput
-from stockade.defenses.registry import NamedDefense, register
-
-if TYPE_CHECKING:
-    from stockade.training.kit import Rewrite, TrainingKit
-    from stockade.training.objective import Objective
+from stockade.defenses.registry import register
 
 Variant = Literal["replace", "add"]
 
@@ -85,35 +81,6 @@ class Augmentation:
         if self.variant == "add":
             return list(range(texts))
         return sorted(derive_rng(seed, "augmentation", "kept").sample(range(texts), texts - attacked))
-
-    def objective(self, kit: TrainingKit) -> Objective:
-        """Nothing is changed in the steps of the training; its texts must have been."""
-        if not kit.rewritten:
-            raise OptionError(
-                "augmentation changes the texts before a training begins, and this training was begun without that: "
-                "hand its rewrite to the training."
-            )
-        return kit.plain
-
-
-def combined_rewrite(named: Sequence[NamedDefense]) -> Rewrite | None:
-    """What rewrites the training texts as those of the defenses do that rewrite them, the innermost first; None if
-    there is none.
-    """
-    steps: list[Callable[..., Any]] = [
-        one.defense.rewrite for one in reversed(named) if hasattr(one.defense, "rewrite")
-    ]
-    if not steps:
-        return None
-
-    def rewrite(
-        inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
-    ) -> tuple[Sequence[TextInput], Sequence[int]]:
-        for step in steps:
-            inputs, labels = step(inputs, labels, classes, seed)
-        return inputs, labels
-
-    return rewrite
 
 
 def _words(one: TextInput) -> int:

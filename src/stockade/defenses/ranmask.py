@@ -14,7 +14,7 @@ from stockade.core.masks import Keep, draw_masks, draw_weighted_masks, kept_word
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
-from stockade.defenses.combine import Combination, Draws, combine
+from stockade.defenses.combine import Combination, Draws, combine, combine_normalised
 from stockade.defenses.registry import register
 from stockade.engine.requests import Masked, Score, Surprise
 
@@ -87,7 +87,10 @@ class RanMask:
         if not words:
             return (await Score([text]))[0]
         weights = None if self.sampling == "uniform" else np.array(await Surprise(tuple(words)))
-        return combine(await Masked(words, text.premise, self.masks(rng, len(words), weights), self.mask), self.combine)
+        keep = self.masks(rng, len(words), weights)
+        if self.combine == "normalised-logit":
+            return combine_normalised(await Masked(words, text.premise, keep, self.mask, logits=True))
+        return combine(await Masked(words, text.premise, keep, self.mask), self.combine)
 
     def masks(self, rng: np.random.Generator, words: int, weights: NDArray[np.float64] | None = None) -> Keep:
         """Which words each copy of a text of so many words shows; words of more weight are hidden more often."""

@@ -1,8 +1,8 @@
 """Names, options and presets of the defenses; a new defense is one new file in this folder.
 
 A defense is a frozen dataclass of options. It acts when the model is asked (`answer`, see `defended.py`), when it is
-trained (`objective`, see `stockade.training.kit`), or both. One that alters what the model reads says `innermost`: no
-other defense may stand between it and the model.
+trained (`objective` or `rewrite`, see `stockade.training.kit`), or both. One that alters what the model reads says
+`innermost`: no other defense may stand between it and the model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DefenseEntry(Published):
     @property
     def trains(self) -> bool:
         """Whether it acts when the model is trained."""
-        return hasattr(self.make, "objective")
+        return hasattr(self.make, "objective") or hasattr(self.make, "rewrite")
 
     @property
     def innermost(self) -> bool:

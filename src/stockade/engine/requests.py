@@ -90,13 +90,15 @@ class Masked(Request[NDArray[np.float64]]):
     """Class probabilities of copies of a text in which words are hidden, a row per copy; `keep` says which words stay.
 
     The text is `words` joined by blanks. A hidden word is one mask, whatever it was: the model's own mask token, or
-    `mask` where the model is a black box.
+    `mask` where the model is a black box. With `logits` the rows are the model's logits; of a model that does not show
+    them, logarithms of probabilities that sum to zero.
     """
 
     words: Sequence[str]
     premise: str | None
     keep: Keep
     mask: str = "[MASK]"
+    logits: bool = False
 
 
 @dataclass(frozen=True, slots=True)

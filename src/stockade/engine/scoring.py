@@ -16,6 +16,7 @@ from stockade.core.example import Scores
 from stockade.core.protocols import (
     Classifier,
     EncodingClassifier,
+    LogitClassifier,
     MaskingClassifier,
     ParallelClassifier,
     Probabilities,
@@ -27,6 +28,7 @@ from stockade.engine.requests import Confirm, Masked, Score
 from stockade.engine.verdicts import Verdict, collected, reason_of, to_verdicts
 
 _CHARACTERS_PER_TOKEN = 4
+Prediction = Callable[[Sequence[Any]], Probabilities]
 
 
 class Scoring(Protocol):
@@ -90,18 +92,30 @@ class ScoringService:
 
     def answer_masked(self, requests: Sequence[Masked]) -> list[Probabilities | SearchStopped]:
         """Each request's copies; a copy that looks like another to the model is computed once."""
+        answers: dict[int, Probabilities | SearchStopped] = {}
+        for logits in (False, True):
+            same = [number for number, request in enumerate(requests) if request.logits == logits]
+            if same:
+                asked = [requests[number] for number in same]
+                verdicts = iter(self._masked_verdicts(asked, logits))
+                answers |= {n: _array(collected([next(verdicts) for _ in requests[n].keep])) for n in same}
+        if not isinstance(self.classifier, LogitClassifier):
+            answers = {n: centred_logs(one) if requests[n].logits else one for n, one in answers.items()}
+        return [answers[number] for number in range(len(requests))]
+
+    def _masked_verdicts(self, requests: Sequence[Masked], logits: bool) -> list[Verdict]:
         model = self.classifier
         if isinstance(model, MaskingClassifier):
             encoded = [item for request in requests for item in _masked(model, request)]
-            compute = self._compute_distinct if model.deterministic else self._run_valid
-            verdicts = iter(compute(encoded, model))
-        elif not model.deterministic:
-            verdicts = iter(self._compute([item for request in requests for item in _masked_strings(request)]))
-        else:
-            inputs = [item for request in requests for item in _masked_strings(request)]
-            table = self._score_unique(dict.fromkeys(inputs))
-            verdicts = iter([table[item] for item in inputs])
-        return [_array(collected([next(verdicts) for _ in request.keep])) for request in requests]
+            shown: Prediction = model.predict_encoded
+            if logits and isinstance(model, LogitClassifier):
+                shown = model.logits_encoded
+            return (self._compute_distinct if model.deterministic else self._run_valid)(encoded, shown)
+        inputs = [item for request in requests for item in _masked_strings(request)]
+        if not model.deterministic:
+            return self._compute(inputs)
+        table = self._score_unique(dict.fromkeys(inputs))
+        return [table[item] for item in inputs]
 
     def _score_unique(self, inputs: dict[TextInput, None]) -> dict[TextInput, Verdict]:
         table: dict[TextInput, Verdict] = {}
@@ -130,25 +144,23 @@ class ScoringService:
         encoded = _contained(encoder.encode, inputs)
         self.model_seconds += time.perf_counter() - started
         if not self.classifier.deterministic:
-            return self._run_valid(encoded, encoder)
-        return self._compute_distinct(encoded, encoder)
+            return self._run_valid(encoded, encoder.predict_encoded)
+        return self._compute_distinct(encoded, encoder.predict_encoded)
 
-    def _compute_distinct(self, encoded: Sequence[Any], encoder: EncodingClassifier) -> list[Verdict]:
+    def _compute_distinct(self, encoded: Sequence[Any], predict: Prediction) -> list[Verdict]:
         first: dict[Hashable, int] = {}
         for index, item in enumerate(encoded):
             if not isinstance(item, ScoringFailed):
                 first.setdefault(item.key, index)
-        verdicts = dict(zip(first, self._run_valid([encoded[i] for i in first.values()], encoder), strict=True))
+        verdicts = dict(zip(first, self._run_valid([encoded[i] for i in first.values()], predict), strict=True))
         return [item if isinstance(item, ScoringFailed) else verdicts[item.key] for item in encoded]
 
-    def _run_valid(self, encoded: Sequence[Any], encoder: EncodingClassifier) -> list[Verdict]:
+    def _run_valid(self, encoded: Sequence[Any], predict: Prediction) -> list[Verdict]:
         valid = [item for item in encoded if not isinstance(item, ScoringFailed)]
-        scored = iter(self._run(valid, [len(item) for item in valid], encoder.predict_encoded))
+        scored = iter(self._run(valid, [len(item) for item in valid], predict))
         return [item if isinstance(item, ScoringFailed) else next(scored) for item in encoded]
 
-    def _run(
-        self, items: Sequence[Any], lengths: Sequence[int], predict: Callable[[Sequence[Any]], Probabilities]
-    ) -> list[Verdict]:
+    def _run(self, items: Sequence[Any], lengths: Sequence[int], predict: Prediction) -> list[Verdict]:
         verdicts: dict[int, Verdict] = {}
         started = time.perf_counter()
         if self._workers > 1 and self._budget.settled and len(items) > 1:
@@ -174,7 +186,7 @@ class ScoringService:
             self._pool = ThreadPoolExecutor(self._workers, initializer=self.classifier.start_worker)
         return self._pool
 
-    def _predict(self, batch: list[Any], predict: Callable[[Sequence[Any]], Probabilities]) -> list[Verdict]:
+    def _predict(self, batch: list[Any], predict: Prediction) -> list[Verdict]:
         try:
             return to_verdicts(predict(batch), len(batch), len(self.classifier.labels))
         except Exception as error:
@@ -216,6 +228,15 @@ def _masked_strings(request: Masked) -> list[TextInput]:
 
 def _array(scores: list[Scores] | SearchStopped) -> Probabilities | SearchStopped:
     return scores if isinstance(scores, SearchStopped) else np.array([one.probabilities for one in scores])
+
+
+def centred_logs(rows: Probabilities | SearchStopped) -> Probabilities | SearchStopped:
+    """What can be known of the logits behind probabilities: they are logarithms up to a constant of each row."""
+    if isinstance(rows, SearchStopped):
+        return rows
+    logits = np.log(np.maximum(rows, 1e-300))
+    centred: Probabilities = logits - logits.mean(1, keepdims=True)
+    return centred
 
 
 def _is_out_of_memory(error: Exception) -> bool:

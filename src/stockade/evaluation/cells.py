@@ -13,10 +13,10 @@ from stockade.evaluation.chains import Chain
 from stockade.evaluation.inputs import Inputs
 from stockade.evaluation.ways import DIRECT, views
 from stockade.runs.attack import AttackSettings, Observer, Progress, run_attacks
+from stockade.runs.finished import finished_run
 from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest
 from stockade.runs.run import Run
 from stockade.runs.store import FILE_NAME as STORE_NAME
-from stockade.studies.finished import finished_run
 
 
 @dataclass(frozen=True, slots=True)

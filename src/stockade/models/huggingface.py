@@ -113,12 +113,28 @@ class HuggingFaceClassifier:
             return np.zeros((0, len(self.labels)))
         if self._one_by_one and len(batch) > 1:
             return np.concatenate([self.predict_encoded([one]) for one in batch])
-        with torch.inference_mode(), _threads(self._threads):
-            output = self.model(**self._encoder.tensors(batch, self.model.device))
-            answer = self._probabilities(logits_of(output).to("cpu", torch.float32).to(torch.float64), len(batch))
+        return self._probabilities(self._logits(batch), len(batch))
+
+    def logits_encoded(self, batch: Sequence[EncodedText]) -> Probabilities:
+        """The logits themselves; a model with one of them has 0 for the first class."""
+        if not batch:
+            return np.zeros((0, len(self.labels)))
+        if self._one_by_one and len(batch) > 1:
+            return np.concatenate([self.logits_encoded([one]) for one in batch])
+        answer: Probabilities = self._by_class(self._logits(batch), len(batch)).numpy()
         return answer
 
+    def _logits(self, batch: Sequence[EncodedText]) -> torch.Tensor:
+        with torch.inference_mode(), _threads(self._threads):
+            output = self.model(**self._encoder.tensors(batch, self.model.device))
+            return logits_of(output).to("cpu", torch.float32).to(torch.float64)
+
     def _probabilities(self, logits: torch.Tensor, rows: int) -> Probabilities:
+        with torch.inference_mode():
+            answer: Probabilities = self._by_class(logits, rows).softmax(1).numpy()
+        return answer
+
+    def _by_class(self, logits: torch.Tensor, rows: int) -> torch.Tensor:
         if self._single_logit:
             logits = torch.cat([torch.zeros_like(logits), logits], 1)
         if logits.shape != (rows, len(self.labels)):
@@ -126,8 +142,7 @@ class HuggingFaceClassifier:
                 f"The model answered {rows} texts with logits of shape {tuple(logits.shape)}; "
                 f"expected {(rows, len(self.labels))}."
             )
-        answer: Probabilities = logits.softmax(1).numpy()
-        return answer
+        return logits
 
     def start_worker(self) -> None:
         """One thread per batch in a worker: several batches at once use the cores better than one batch shared out."""

@@ -74,7 +74,7 @@ def train(
             texts = place.same(partial(rewriting.rewritten, out, texts, rewrite, options.seed, key))
         seed_all(derive_seed(options.seed, "build"))
         model, tokenizer = _model(origin, start, texts, options.seed)
-        training = _training(model, tokenizer, texts, objective, place, options, start is not None, rewrite is not None)
+        training = _training(model, tokenizer, texts, objective, place, options, start is not None)
         config = _config(origin, start, model, texts, options, objective, defenses, request or {})
         place.same(partial(folders.begin, out, config, resume))
         if rewrite is not None:
@@ -134,7 +134,6 @@ def _training(
     place: Device,
     options: TrainingOptions,
     trained: bool,
-    rewritten: bool,
 ) -> Training:
     """Everything the loop needs; nothing is written yet, so what does not fit together leaves no folder behind."""
     network.to(place.device)
@@ -154,7 +153,6 @@ def _training(
                 goal,
                 options.seed,
                 trained,
-                rewritten,
             )
         )
     elif objective is not None:

@@ -29,8 +29,6 @@ class TrainingKit:
     seed: int
     trained: bool
     """Whether the training starts from a trained model."""
-    rewritten: bool = False
-    """Whether defenses that rewrite the training texts have done so."""
 
     def frozen(self) -> HuggingFaceClassifier:
         """A copy of the model as it is now, which the training does not touch."""

@@ -12,7 +12,9 @@ from stockade.core.errors import OptionError, RunError
 from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.datasets import DataSource
 from stockade.jobs import DataOptions
+from stockade.model_names import name_models
 from stockade.runs.attack import Observer, Progress
+from stockade.runs.finished import finished_run
 from stockade.runs.run import Run
 from stockade.studies.attention.analysis import analyse
 from stockade.studies.attention.headline import headline
@@ -25,9 +27,8 @@ from stockade.studies.attention.rating_sheet import check_sheet, write_sheet
 from stockade.studies.attention.ratings import keep_ratings
 from stockade.studies.attention.tables import shown_tables
 from stockade.studies.attention.texts import ChosenTexts
-from stockade.studies.attention.victims import ATTACKS, Victim, name_models
+from stockade.studies.attention.victims import ATTACKS, Victim
 from stockade.studies.entry import Study, StudyEntry, StudyRequest
-from stockade.studies.finished import finished_run
 from stockade.studies.write import write_pages
 
 NAME = "attention"

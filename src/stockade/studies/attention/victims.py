@@ -1,14 +1,12 @@
-"""The models of the study: what they are called, of which kind they are, and which attacks they allow."""
+"""The models of the study: of which kind they are, and which attacks they allow."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from stockade.core.errors import ModelError, OptionError
+from stockade.core.errors import ModelError
 from stockade.core.protocols import (
     AttentiveClassifier,
     Classifier,
@@ -23,7 +21,6 @@ BY_ATTENTION = ("asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec")
 ATTACKS = (RANDOM, LIST, *BY_ATTENTION, GREEDY, GREEDY_EC)
 """In the order of the paper's table."""
 
-_NAME = re.compile(r"[\w.+-]+")
 _BLACK_BOX = "the model does not show {}: it is no Hugging Face model"
 
 
@@ -50,33 +47,6 @@ def describe_victim(name: str, reference: str, model: Classifier, text: Text) ->
 
     fingerprint = model.fingerprint() if isinstance(model, Fingerprinted) else None
     return Victim(name, reference, kind_of(model), fingerprint, tuple(model.labels), _missing(model, text))
-
-
-def name_models(models: Sequence[object], given: Sequence[str] | None) -> tuple[str, ...]:
-    """Short names that are different and can be folders; `given` are names that the user chose."""
-    if given is not None:
-        for name in given:
-            if not _NAME.fullmatch(name) or name in (".", ".."):
-                raise OptionError(
-                    f'The model name "{name}" cannot be a folder, expected letters, digits, ".", "_", "+" and "-".'
-                )
-        return tuple(given)
-    names: list[str] = []
-    for model in models:
-        short = "-".join(_NAME.findall(_last_part(model))).strip(".-") or "model"
-        number = 1
-        while (name := short if number == 1 else f"{short}-{number}") in names:
-            number += 1
-        names.append(name)
-    return tuple(names)
-
-
-def _last_part(model: object) -> str:
-    """Of a reference what stands last; of an object its own name or that of its class."""
-    if isinstance(model, str | Path):
-        return Path(str(model).rstrip("/").rpartition(":")[2]).name
-    thing = model[0] if isinstance(model, tuple | list) and model else model
-    return str(getattr(thing, "__name__", type(thing).__name__))
 
 
 def _missing(model: Classifier, text: Text) -> dict[str, str]:

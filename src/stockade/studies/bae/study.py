@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stockade import api
+from stockade.runs.finished import finished_run
 from stockade.runs.manifest import read_manifest
 from stockade.runs.run import Run
 from stockade.studies.bae import tables
@@ -16,7 +17,6 @@ from stockade.studies.bae.html import render_body, render_page
 from stockade.studies.bae.markdown import render_markdown
 from stockade.studies.bae.orders import MODES
 from stockade.studies.entry import Study, StudyEntry, StudyRequest
-from stockade.studies.finished import finished_run
 from stockade.studies.tables import Table
 from stockade.studies.write import write_pages
 
