@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stockade.core.masks import draw_masks, kept_words
+from stockade.core.masks import Keep, draw_masks, kept_words
 from stockade.core.text import TextInput
 
 if TYPE_CHECKING:
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
 RISING = 0.6
 """The share of the training in which the rate of a curriculum rises."""
 
+DrawMask = Callable[[np.random.Generator, int], Keep]
+"""One row: which of so many words a text shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class MaskedTraining:
-    """Hides words of every text of a batch anew, then trains as `plain` does; the hypothesis only of a pair.
-
-    Texts that `plain` adds are there before words are hidden; what it does to tokens comes after.
-    """
+    """Hides words of every text of a batch anew, then trains as `plain` does; the hypothesis only of a pair."""
 
     encoder: TextEncoder
     plain: Objective
@@ -35,14 +36,10 @@ class MaskedTraining:
     curriculum: float | None = None
 
     def augment(self, batch: Batch) -> Batch:
-        adds_texts = getattr(self.plain, "adds_texts", False)
-        if adds_texts:
-            batch = self.plain.augment(batch)
-        rate = self.rate_at(batch.progress)
-        encoded = [self._masked(one, rate, batch.rng) for one in batch.inputs]
-        device = batch.labels.device
-        masked = replace(batch, tensors=self.encoder.tensors(encoded, device))
-        return masked if adds_texts else self.plain.augment(masked)
+        return augmented(self.plain, batch, self._masked)
+
+    def judged(self, batch: Batch) -> Batch:
+        return self._masked(batch)
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)
@@ -53,13 +50,38 @@ class MaskedTraining:
             return self.rate
         return self.curriculum + (self.rate - self.curriculum) * min(1.0, progress / RISING)
 
-    def _masked(self, one: TextInput, rate: float, rng: Random) -> EncodedText:
-        from stockade.models.masking import encode_masked
 
-        premise, string = (None, one) if isinstance(one, str) else one
-        words = string.split()
-        if not words:
-            return self.encoder.encode([one])[0]
-        generator = np.random.default_rng(rng.getrandbits(64))
-        keep = draw_masks(generator, len(words), kept_words(len(words), rate, self.kept), 1)
-        return encode_masked(self.encoder, words, premise, keep, self.encoder.maximum)[0]
+    def _masked(self, batch: Batch) -> Batch:
+        rate = self.rate_at(batch.progress)
+
+        def draw(generator: np.random.Generator, words: int) -> Keep:
+            return draw_masks(generator, words, kept_words(words, rate, self.kept), 1)
+
+        return with_hidden_words(batch, self.encoder, draw)
+
+
+def augmented(plain: Objective, batch: Batch, change: Callable[[Batch], Batch]) -> Batch:
+    """The batch changed, and augmented as `plain` does.
+
+    Texts that `plain` adds are there before the change; what it does to tokens comes after.
+    """
+    if getattr(plain, "adds_texts", False):
+        return change(plain.augment(batch))
+    return plain.augment(change(batch))
+
+
+def with_hidden_words(batch: Batch, encoder: TextEncoder, draw: DrawMask) -> Batch:
+    """The batch with the words hidden that `draw` does not keep; a text without words stays as it is."""
+    encoded = [_masked(one, encoder, draw, batch.rng) for one in batch.inputs]
+    return replace(batch, tensors=encoder.tensors(encoded, batch.labels.device))
+
+
+def _masked(one: TextInput, encoder: TextEncoder, draw: DrawMask, rng: Random) -> EncodedText:
+    from stockade.models.masking import encode_masked
+
+    premise, string = (None, one) if isinstance(one, str) else one
+    words = string.split()
+    if not words:
+        return encoder.encode([one])[0]
+    keep = draw(np.random.default_rng(rng.getrandbits(64)), len(words))
+    return encode_masked(encoder, words, premise, keep, encoder.maximum)[0]

@@ -103,7 +103,10 @@ class SynonymTraining:
     plain: Objective
 
     def augment(self, batch: Batch) -> Batch:
-        return self.plain.augment(batch.with_inputs([self._perturbed(one, batch.rng) for one in batch.inputs]))
+        return self.plain.augment(self.judged(batch))
+
+    def judged(self, batch: Batch) -> Batch:
+        return batch.with_inputs([self._perturbed(one, batch.rng) for one in batch.inputs])
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)

@@ -42,6 +42,7 @@ def render_card(
         f"- {data['validation_texts']} validation texts, {held_out}; the best epoch ({best.number}) was chosen on "
         "them, so the figures above flatter the model a little",
         *(f"- {warning}" for warning in warnings),
+        *_defended(config.get("defenses", ())),
         "",
         "## Training",
         "",
@@ -59,6 +60,13 @@ def render_card(
         *_how_to_load(folder, bool(classes)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _defended(defenses: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not defenses:
+        return []
+    names = " and ".join(one["name"] for one in defenses)
+    return [f"- trained with {names}; where that hides, removes or replaces words, validation texts were read so too"]
 
 
 def _accuracy(found: Evaluation, classes: Sequence[str]) -> list[str]:

@@ -8,17 +8,19 @@ from torch import nn
 from torch.nn import functional
 
 from stockade.training.batches import Batches
-from stockade.training.objective import Objective, logits_of
+from stockade.training.objective import Objective, as_judged, logits_of
 from stockade.training.state import Evaluation
 
 
 @torch.inference_mode()
-def evaluate_classes(model: nn.Module, texts: Batches, classes: int) -> Evaluation:
-    """The mean cross-entropy, and per class how many texts are right and how many there are."""
+def evaluate_classes(model: nn.Module, texts: Batches, objective: Objective, classes: int) -> Evaluation:
+    """The mean cross-entropy, and per class how many texts are right and how many there are, of the texts as the
+    objective's model is asked about them.
+    """
     model.eval()
     loss, right = 0.0, np.zeros(classes, dtype=np.int64)
     for batch in texts.by_length():
-        logits = logits_of(model(**batch.tensors))
+        logits = logits_of(model(**as_judged(objective, batch).tensors))
         loss += float(functional.cross_entropy(logits, batch.labels, reduction="sum"))
         hits = batch.labels[logits.argmax(1) == batch.labels].cpu()
         right += np.bincount(hits.numpy(), minlength=classes)

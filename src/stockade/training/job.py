@@ -160,7 +160,7 @@ def _training(
     train = _batches(texts.train, encoder, place, options, dropout, place.rank, place.world)
     judged = _batches(texts.validation, encoder, place, options)
     evaluate = (
-        partial(evaluate_classes, network, judged, len(texts.classes))
+        partial(evaluate_classes, network, judged, goal, len(texts.classes))
         if texts.classes
         else partial(evaluate_loss, network, judged, goal)
     )

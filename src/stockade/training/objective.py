@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -66,6 +66,22 @@ class Objective(Protocol):
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         """The number to make smaller, of one augmented batch."""
         ...
+
+
+@runtime_checkable
+class JudgedObjective(Protocol):
+    """An objective of a model that is asked about other texts than those it is given, and so is judged on such."""
+
+    def judged(self, batch: Batch) -> Batch:
+        """Validation texts as the model will be asked about them. Random choices depend on the batch alone, so that
+        every epoch is judged on the same.
+        """
+        ...
+
+
+def as_judged(objective: Objective, batch: Batch) -> Batch:
+    """The texts on which an objective's model is judged: those given, unless it says otherwise."""
+    return objective.judged(batch) if isinstance(objective, JudgedObjective) else batch
 
 
 @dataclass(frozen=True, slots=True)

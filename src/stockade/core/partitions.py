@@ -1,0 +1,81 @@
+"""The words of a text in groups, and texts that lose words at random.
+
+A group sees no other group's words, so what an attacker changes reaches few groups: by position one changed word is in
+one group; by hash an inserted or deleted word is in one and a replaced word in two at most. Groups by position depend
+on the number of words only, those by hash on each word by itself, never on its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Literal
+
+import numpy as np
+
+from stockade.core.example import Scores
+from stockade.core.masks import Keep
+
+Layout = Literal["blocks", "interleaved"]
+"""Whether the words of a group stand next to each other, or as far apart as can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """How many groups vote for each class; a group without words does not vote."""
+
+    counts: tuple[int, ...]
+
+    @property
+    def voters(self) -> int:
+        """How many groups vote."""
+        return sum(self.counts)
+
+    @property
+    def label(self) -> int:
+        """The class of most votes, the first of them in a tie."""
+        return self.counts.index(max(self.counts))
+
+    def shares(self) -> Scores:
+        """The votes as probabilities; only where there is a vote."""
+        return Scores(tuple(count / self.voters for count in self.counts))
+
+
+def position_groups(words: int, groups: int, layout: Layout) -> Keep:
+    """So many words in `groups` groups of like size, a row each; as many groups as words where there are fewer."""
+    rows = min(groups, words)
+    places = np.arange(words)
+    group = places % groups if layout == "interleaved" else places * rows // max(1, words)
+    keep: Keep = group[None, :] == np.arange(rows)[:, None]
+    return keep
+
+
+def hash_groups(words: Sequence[str], groups: int, key: str) -> tuple[int, ...]:
+    """The group of each word: a keyed hash of its lower-cased form, the same on every machine."""
+    # The key is hashed first so that it may have any length.
+    keyed = blake2b(key=blake2b(_bytes(key)).digest(), digest_size=8)
+    found = []
+    for word in words:
+        hasher = keyed.copy()
+        hasher.update(_bytes(word.lower()))
+        found.append(int.from_bytes(hasher.digest(), "big") % groups)
+    return tuple(found)
+
+
+def group_texts(words: Sequence[str], groups_of_words: Sequence[int], groups: int) -> tuple[tuple[str, ...], ...]:
+    """The words of each group in their order, the others removed; some groups may have none."""
+    found: list[list[str]] = [[] for _ in range(groups)]
+    for word, group in zip(words, groups_of_words, strict=True):
+        found[group].append(word)
+    return tuple(map(tuple, found))
+
+
+def keep_words(rng: np.random.Generator, words: int, chance: float, copies: int) -> Keep:
+    """For each copy the words that stay: each with this chance, whatever becomes of the others."""
+    keep: Keep = rng.random((copies, words)) < chance
+    return keep
+
+
+def _bytes(string: str) -> bytes:
+    return string.encode("utf-8", "surrogatepass")

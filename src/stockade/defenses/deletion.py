@@ -1,0 +1,116 @@
+"""Deletion: delete words at random, ask about many shortened copies, take what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stockade.core.errors import OptionError
+from stockade.core.example import Scores
+from stockade.core.masks import Keep
+from stockade.core.partitions import keep_words
+from stockade.core.protocols import Classifier
+from stockade.core.seeds import derive_seed
+from stockade.core.text import Text
+from stockade.defenses.combine import Combination, Draws, combine
+from stockade.defenses.registry import register
+from stockade.engine.requests import ClassNames, Score
+
+if TYPE_CHECKING:
+    from stockade.training.kit import TrainingKit
+    from stockade.training.objective import Objective
+
+NO_VOTE = -1
+"""The vote of a copy without words."""
+
+
+@register(
+    "deletion",
+    paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates for Sequence Classifiers via Randomized "
+    "Deletion; on words Huang et al. 2024, CERT-ED",
+    presets={"paper": {}, "vote": {"combine": "vote"}},
+)
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """Delete words at random: train on shortened texts, answer with what many shortened copies say together.
+
+    Every word stays with the chance `kept_chance`, whatever becomes of the others and however long the text is; those
+    that stay are joined by single blanks. Words are what blanks separate, of a pair those of the hypothesis. `combine`
+    is how the `copies` become one answer. A copy that lost all its words says nothing: with `combine=vote` a class has
+    the share of all copies that vote for it, which may sum to less than 1; means are over the copies with words. If no
+    copy has words the text itself is asked. With `draws=fixed` texts of equal length always lose the same words.
+
+    Differences to the papers: copies without words vote for no class; mean probabilities are the default, because votes
+    starve attackers that follow scores and so flatter the defense.
+    """
+
+    kept_chance: float = 0.3
+    copies: int = 100
+    combine: Combination = "probability"
+    draws: Draws = "fresh"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.kept_chance < 1:
+            raise OptionError(
+                f"The kept_chance of deletion is {self.kept_chance}, expected a chance between 0 and 1, such as 0.3: "
+                "at 0 nothing stays, at 1 everything."
+            )
+        if self.copies < 1:
+            raise OptionError(f"deletion has {self.copies} copies, expected at least 1.")
+
+    @property
+    def randomised(self) -> bool:
+        return self.draws == "fresh"
+
+    def check(self, inner: Classifier) -> None:
+        """Any classifier will do."""
+
+    def twin(self) -> Deletion:
+        return replace(self, combine="probability")
+
+    async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
+        words = str(text).split()
+        if self.draws == "fixed":
+            rng = np.random.default_rng(derive_seed("deletion", int(rng.integers(2**63)), len(words)))
+        keep = self.kept(rng, len(words), self.copies)
+        if not keep.any():
+            return (await Score([text]))[0]
+        if self.combine != "vote":
+            return combine(await _rows(words, text.premise, keep[keep.any(1)]), self.combine)
+        votes = await self.copy_votes(words, text.premise, keep)
+        counts = np.bincount(votes[votes != NO_VOTE], minlength=len(await ClassNames()))
+        return Scores(tuple((counts / self.copies).tolist()))
+
+    def kept(self, rng: np.random.Generator, words: int, copies: int) -> Keep:
+        """Which of so many words stay in each copy."""
+        return keep_words(rng, words, self.kept_chance, copies)
+
+    async def copy_votes(self, words: Sequence[str], premise: str | None, keep: Keep) -> NDArray[np.int64]:
+        """The class that each copy votes for, `NO_VOTE` for one without words: what a certificate is computed from."""
+        votes = np.full(len(keep), NO_VOTE, dtype=np.int64)
+        shown = keep.any(1)
+        if shown.any():
+            votes[shown] = (await _rows(words, premise, keep[shown])).argmax(1)
+        return votes
+
+    def objective(self, kit: TrainingKit) -> Objective:
+        from stockade.defenses.deletion_training import DeletionTraining
+
+        return DeletionTraining(self, kit.plain)
+
+
+def shortened(words: Sequence[str], keep: Keep) -> list[str]:
+    """The copies of a text of these words with those that stay, joined by blanks."""
+    return [" ".join(compress(words, row)) for row in keep.tolist()]
+
+
+async def _rows(words: Sequence[str], premise: str | None, keep: Keep) -> NDArray[np.float64]:
+    """The class probabilities of each copy, a row each."""
+    strings = shortened(words, keep)
+    texts = {string: Text.parse(string, premise) for string in dict.fromkeys(strings)}
+    return np.array([scores.probabilities for scores in await Score([texts[string] for string in strings])])
