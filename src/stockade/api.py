@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from stockade.attacks.constraints import Constraint
 from stockade.attacks.registry import make_attack
 from stockade.core.errors import OptionError, RunError, unknown_name
-from stockade.core.files import in_temporary_folder, make_folder, refuse_existing, write_json
+from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.core.protocols import Classifier
 from stockade.datasets import prepare_examples
 from stockade.defenses.registry import make_defense, wrap
 from stockade.jobs import AttackJob, DataOptions, ModelOptions, NeighbourFile
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import AttackSettings, Observer, check_answers, run_attacks
-from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest
+from stockade.runs.manifest import FILE_NAME, begin_run, read_manifest
 from stockade.runs.run import Run
 from stockade.runs.similarity import measure_similarities
 from stockade.runs.store import FILE_NAME as STORE_NAME
@@ -206,7 +206,7 @@ def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: boo
         label_map=job.data_options.label_map,
         target=_class_index(classifier, job.target),
     )
-    _begin(folder, job.manifest(classifier, examples), resume)
+    begin_run(folder, job.manifest(classifier, examples), resume)
     try:
         table = None if job.neighbours is None else job.neighbours.table
         run_attacks(classifier, examples, settings, folder, observer, job.language, table)
@@ -219,14 +219,6 @@ def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: boo
         if (folder / STORE_NAME).exists():
             Run(folder).write_summary()
     return Run(folder)
-
-
-def _begin(folder: Path, manifest: Mapping[str, Any], resume: bool) -> None:
-    if resume and folder.exists() and any(folder.iterdir()):
-        check_resumable(folder, read_manifest(folder), manifest)
-        return
-    make_folder(folder)
-    write_json(folder / FILE_NAME, manifest)
 
 
 def _class_index(classifier: Classifier, target: str | None) -> int | None:

@@ -139,22 +139,14 @@ class AttackJob:
             "data_options": {**dataclasses.asdict(self.data_options), "label_map": dict(self.data_options.label_map)},
             "model_options": dataclasses.asdict(self.model_options),
         }
-        described = {
-            "reference": reference_of(self.data),
-            "fingerprint": examples.fingerprint,
-            "rows": examples.total,
-            "size": examples.size,
-            "label_counts": dict(examples.label_counts),
-            "ids": None if examples.ids is None else list(examples.ids),
-        }
-        return make_manifest("attack", config, describe_model(reference_of(self.model), classifier), described)
+        model = describe_model(reference_of(self.model), classifier)
+        return make_manifest("attack", config, model, describe_data(self.data, examples))
 
     @classmethod
     def from_manifest(cls, folder: Path, manifest: Mapping[str, Any]) -> AttackJob:
         """The job a run was made by, if its model and data can be found again by name."""
-        model, data, config = manifest["model"]["reference"], manifest["data"]["reference"], manifest["config"]
-        if model.startswith(AN_OBJECT) or data.startswith(AN_OBJECT):
-            raise RunError(f"{folder} was made from Python objects: resume it from Python, with the same objects.")
+        model, data = named_again(folder, manifest)
+        config = manifest["config"]
         neighbours = config.get("neighbours")
         return cls(
             model,
@@ -184,6 +176,26 @@ def _from_description(described: Mapping[str, Any]) -> NamedAttack:
     options = validated(described["name"], type(made.attack), described["options"])
     attack = dataclasses.replace(made.attack, **options)  # type: ignore[type-var]
     return dataclasses.replace(made, attack=attack, key=described["key"])
+
+
+def describe_data(data: object, examples: ExampleSet) -> dict[str, Any]:
+    """What the manifest says of the data."""
+    return {
+        "reference": reference_of(data),
+        "fingerprint": examples.fingerprint,
+        "rows": examples.total,
+        "size": examples.size,
+        "label_counts": dict(examples.label_counts),
+        "ids": None if examples.ids is None else list(examples.ids),
+    }
+
+
+def named_again(folder: Path, manifest: Mapping[str, Any]) -> tuple[str, str]:
+    """The references of the model and the data of a run, if others can find them."""
+    model, data = manifest["model"]["reference"], manifest["data"]["reference"]
+    if model.startswith(AN_OBJECT) or data.startswith(AN_OBJECT):
+        raise RunError(f"{folder} was made from Python objects: resume it from Python, with the same objects.")
+    return model, data
 
 
 def reference_of(given: object) -> str:

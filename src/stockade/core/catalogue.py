@@ -57,14 +57,14 @@ class Reference(Generic[Entry]):
 class Catalogue(Generic[Entry]):
     """The methods of one kind."""
 
-    def __init__(self, kind: str, package: str, entry: type[Entry]) -> None:
-        self._kind, self._package, self._entry = kind, package, entry
+    def __init__(self, kind: str, package: str, entry: type[Entry], preset: str = DEFAULT_PRESET) -> None:
+        self._kind, self._package, self._entry, self._preset = kind, package, entry, preset
         self._registered: dict[str, Entry] = {}
         self._imported = False
 
     def register(self, name: str, *, paper: str, presets: Mapping[str, Mapping[str, Any]]) -> Callable[[Made], Made]:
-        """Class decorator that puts a method on the list. The first preset, `paper`, holds what differs from the field
-        defaults.
+        """Class decorator that puts a method on the list. The first preset is taken when none is named; it holds what
+        differs from the field defaults.
         """
 
         def add(made: Made) -> Made:
@@ -91,7 +91,7 @@ class Catalogue(Generic[Entry]):
         entry = self.all().get(name)
         if entry is None:
             raise unknown_name(self._kind, name, self.all())
-        chosen = own_preset or preset or DEFAULT_PRESET
+        chosen = own_preset or preset or self._preset
         if chosen not in entry.presets:
             raise unknown_name(f"preset of {name}", chosen, entry.presets)
         return Reference(entry, chosen, key, written)

@@ -6,6 +6,8 @@ words and the rate only, never on the words.
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,18 @@ def draw_weighted_masks(rng: np.random.Generator, weights: NDArray[np.float64], 
     words = len(weights)
     clocks = rng.exponential(size=(copies, words)) / np.maximum(weights, 1e-300)
     return ~_lowest(clocks, words - kept)
+
+
+def masks_by_number(numbers: NDArray[np.int64], words: int, kept: int) -> Keep:
+    """The masks with these numbers, in the order in which `itertools.combinations` lists the choices of kept words."""
+    keep = np.zeros((len(numbers), words), dtype=np.bool_)
+    left, before = np.full(len(numbers), kept), np.array(numbers, dtype=np.int64)
+    for word in range(words):
+        with_it = np.array([comb(words - word - 1, more - 1) if more else 0 for more in range(kept + 1)])[left]
+        keep[:, word] = stays = before < with_it
+        before -= np.where(stays, 0, with_it)
+        left -= stays
+    return keep
 
 
 def _lowest(keys: NDArray[np.float64], count: int) -> Keep:

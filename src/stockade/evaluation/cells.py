@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from stockade.core.errors import RunError, StockadeError
-from stockade.core.files import make_folder, write_json
 from stockade.evaluation.chains import Chain
 from stockade.evaluation.inputs import Inputs
 from stockade.evaluation.ways import DIRECT, views
 from stockade.runs.attack import AttackSettings, Observer, Progress, run_attacks
 from stockade.runs.finished import finished_run
-from stockade.runs.manifest import FILE_NAME, check_resumable, read_manifest
+from stockade.runs.manifest import FILE_NAME, begin_run
 from stockade.runs.run import Run
 from stockade.runs.store import FILE_NAME as STORE_NAME
 
@@ -92,13 +91,9 @@ def _told_the_way(manifest: dict[str, Any], cell: Cell, expectation: int) -> dic
 
 
 def _begin(folder: Path, manifest: Mapping[str, Any]) -> None:
-    if (folder / FILE_NAME).exists():
-        check_resumable(folder, read_manifest(folder), manifest)
-    elif (folder / STORE_NAME).exists():
+    if (folder / STORE_NAME).exists() and not (folder / FILE_NAME).exists():
         raise RunError(f"{folder} has results but no {FILE_NAME}. Remove it and resume: it is made again.")
-    else:
-        make_folder(folder)
-        write_json(folder / FILE_NAME, manifest)
+    begin_run(folder, manifest, resume=(folder / FILE_NAME).exists())
 
 
 def _named(title: str, observer: Observer | None) -> Observer | None:

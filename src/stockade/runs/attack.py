@@ -13,7 +13,7 @@ from stockade.attacks.trial import Trial, attack_example
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Example, Scores
 from stockade.core.protocols import Classifier, Fingerprinted
-from stockade.core.records import Record, Status
+from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
 from stockade.core.text import TextInput
 from stockade.datasets import ExampleSet
@@ -59,10 +59,10 @@ class AttackSettings:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a run stands, for whoever watches it."""
+    """Where a run stands, for whoever watches it: the attack (or method) at work, and what came of its last text."""
 
     attack: str
-    status: Status
+    status: str
     done: int
     total: int
 

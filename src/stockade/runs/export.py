@@ -6,14 +6,27 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from stockade.core.errors import OptionError, unknown_name
 from stockade.core.records import Record
 
-_NESTED = ("original_scores", "adversarial_scores", "edits")
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of a kind of rows. `nested` ones are written as JSON in CSV, and in Parquet too if `kinds` does not
+    know them.
+    """
+
+    columns: tuple[str, ...]
+    nested: tuple[str, ...]
+    kinds: Callable[[], Mapping[str, Any]]
+    """The Parquet types of the columns that are not strings; a function, because their library is loaded late."""
 
 
 def as_row(record: Record) -> dict[str, Any]:
@@ -25,20 +38,41 @@ def as_row(record: Record) -> dict[str, Any]:
     return row
 
 
-def export(records: Iterable[Record], format: str, stream: IO[bytes]) -> int:
-    """Write the records to a binary stream and say how many there were."""
+def _record_kinds() -> Mapping[str, Any]:
+    import pyarrow as pa
+
+    edit = pa.struct([("op", pa.string()), ("index", pa.int64()), ("before", pa.string()), ("after", pa.string())])
+    numbers = ("perturbed_percent", "similarity", "hit_rate", "flip_share")
+    return {
+        "edits": pa.list_(edit),
+        **{name: pa.list_(pa.float64()) for name in ("original_scores", "adversarial_scores")},
+        **{name: pa.int64() for name in ("queries", "rows", "pushed_out")},
+        **{name: pa.float64() for name in numbers},
+    }
+
+
+RECORDS = Layout(
+    tuple(field.name for field in dataclasses.fields(Record)),
+    ("original_scores", "adversarial_scores", "edits"),
+    _record_kinds,
+)
+"""The rows that `as_row` makes."""
+
+
+def export(rows: Iterable[Row], format: str, stream: IO[bytes], layout: Layout) -> int:
+    """Write the rows to a binary stream and say how many there were."""
     writer = WRITERS.get(format)
     if writer is None:
         raise unknown_name("export format", format, WRITERS)
-    return writer((as_row(record) for record in records), stream)
+    return writer(rows, stream, layout)
 
 
-def export_to(records: Iterable[Record], format: str, path: Path) -> int:
-    """Write the records to a file that appears only when it is complete."""
+def export_to(rows: Iterable[Row], format: str, path: Path, layout: Layout) -> int:
+    """Write the rows to a file that appears only when it is complete."""
     temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("wb") as stream:
-            count = export(records, format, stream)
+            count = export(rows, format, stream, layout)
         temporary.replace(path)
     except OSError as error:
         raise OptionError(f"{path} cannot be written ({error.strerror or error}).") from None
@@ -47,7 +81,7 @@ def export_to(records: Iterable[Record], format: str, path: Path) -> int:
     return count
 
 
-def _jsonl(rows: Iterator[dict[str, Any]], stream: IO[bytes]) -> int:
+def _jsonl(rows: Iterable[Row], stream: IO[bytes], layout: Layout) -> int:
     count = 0
     for row in rows:
         stream.write(json.dumps(row, ensure_ascii=not _encodable(row)).encode() + b"\n")
@@ -55,7 +89,7 @@ def _jsonl(rows: Iterator[dict[str, Any]], stream: IO[bytes]) -> int:
     return count
 
 
-def _encodable(row: dict[str, Any]) -> bool:
+def _encodable(row: Row) -> bool:
     """Whether the texts can be written as UTF-8; lone surrogates cannot, they are written as escapes."""
     try:
         json.dumps(row, ensure_ascii=False).encode()
@@ -64,31 +98,32 @@ def _encodable(row: dict[str, Any]) -> bool:
     return True
 
 
-def _csv(rows: Iterator[dict[str, Any]], stream: IO[bytes]) -> int:
+def _csv(rows: Iterable[Row], stream: IO[bytes], layout: Layout) -> int:
     text = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="", write_through=True)
-    writer = csv.DictWriter(text, [field.name for field in dataclasses.fields(Record)])
+    writer = csv.DictWriter(text, layout.columns)
     writer.writeheader()
     count = 0
     for row in rows:
-        writer.writerow({**row, **{name: json.dumps(row[name]) for name in _NESTED}})
+        writer.writerow(_with_json(row, layout.nested))
         count += 1
     text.detach()
     return count
 
 
-def _parquet(rows: Iterator[dict[str, Any]], stream: IO[bytes]) -> int:
+def _parquet(rows: Iterable[Row], stream: IO[bytes], layout: Layout) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    scores = pa.list_(pa.float64())
-    edit = pa.struct([("op", pa.string()), ("index", pa.int64()), ("before", pa.string()), ("after", pa.string())])
-    kinds = {"edits": pa.list_(edit)} | {name: pa.int64() for name in ("queries", "rows", "pushed_out")}
-    kinds |= {"original_scores": scores, "adversarial_scores": scores}
-    kinds |= {name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate", "flip_share")}
-    schema = pa.schema([(field.name, kinds.get(field.name, pa.string())) for field in dataclasses.fields(Record)])
-    buffer = [_valid_unicode(row) for row in rows]
+    kinds = layout.kinds()
+    as_json = [name for name in layout.nested if name not in kinds]
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in layout.columns])
+    buffer = [_valid_unicode(_with_json(row, as_json)) for row in rows]
     pq.write_table(pa.Table.from_pylist(buffer, schema=schema), stream)
     return len(buffer)
+
+
+def _with_json(row: Row, nested: Iterable[str]) -> dict[str, Any]:
+    return {**row, **{name: json.dumps(row[name]) for name in nested}}
 
 
 def _valid_unicode(value: Any) -> Any:
@@ -100,7 +135,7 @@ def _valid_unicode(value: Any) -> Any:
     return [_valid_unicode(item) for item in value] if isinstance(value, list) else value
 
 
-WRITERS: dict[str, Callable[[Iterator[dict[str, Any]], IO[bytes]], int]] = {
+WRITERS: dict[str, Callable[[Iterable[Row], IO[bytes], Layout], int]] = {
     "jsonl": _jsonl,
     "csv": _csv,
     "parquet": _parquet,

@@ -12,6 +12,7 @@ from typing import Any
 
 from stockade.core.differences import differences
 from stockade.core.errors import RunError
+from stockade.core.files import make_folder, write_json
 
 FILE_NAME = "manifest.json"
 SCHEMA = 1
@@ -55,6 +56,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def begin_run(folder: Path, manifest: Mapping[str, Any], resume: bool) -> None:
+    """Write the manifest of a new run; one that is gone on with must have been made from the same."""
+    if resume and folder.exists() and any(folder.iterdir()):
+        check_resumable(folder, read_manifest(folder), manifest)
+        return
+    make_folder(folder)
+    write_json(folder / FILE_NAME, manifest)
+
+
 def check_resumable(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     """Refuse to go on with a run under another configuration, model or data; say what differs."""
     found = differences(_decisive(old), _decisive(new))
@@ -68,7 +78,8 @@ def check_resumable(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]
 def _decisive(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What decides a run's results."""
     config = {name: value for name, value in manifest["config"].items() if name not in _FREE}
-    config["attacks"] = {attack["key"]: attack for attack in config.get("attacks", [])}
+    for kind in ("attacks", "methods"):
+        config[kind] = {one["key"]: one for one in config.get(kind, [])}
     return {"config": config, "model": manifest["model"], "data": manifest["data"]}
 
 
