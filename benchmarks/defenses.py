@@ -4,12 +4,13 @@
         [--glove FILE] [--rows FACT RanMASK …] [--out FOLDER] [--json FILE]
 
 For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each training
-defense; TextFooler's successes against the undefended model are the pre-made set. Every row is then evaluated as
-`stockade evaluate` does: directly and in all ways that apply to it, on the same test texts. A cell is the mean over
-seeds, with a 95 % t-interval; under an attack robust accuracy the direct way / by text over all ways; *worst* is the
-share of texts that survive everything. p is McNemar's exact test of the worst case against the undefended model, the
-disagreements of all seeds together. Below the table, the same test for what the papers claim of single attacks, where a
-text counts as robust if no way of that attack fools it. What is finished in --out is read, not repeated.
+defense; FACT has the seed of the retrained twin, so that only the defense is between them. TextFooler's successes
+against the undefended model are the pre-made set. Every row is then evaluated as `stockade evaluate` does: directly and
+in all ways that apply to it, on the same test texts. A cell is the mean over seeds, with a 95 % t-interval; under an
+attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts that survive everything. p
+is McNemar's exact test of the worst case against the undefended model, the disagreements of all seeds together. Below
+the table, the same test for what the papers claim of single attacks, where a text counts as robust if no way of that
+attack fools it. What is finished in --out is read, not repeated.
 """
 
 from __future__ import annotations
@@ -47,10 +48,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is trained: with which defenses, and whether it starts from the undefended one."""
+    """How a model is trained: with which defenses, and how far its seed is from the undefended one's."""
 
     defenses: tuple[str, ...] = ()
-    continued: bool = False
     seed: int = 0
 
 
@@ -59,7 +59,7 @@ def recipes(rate: float, base: Path) -> dict[str, Recipe]:
     return {
         "undefended": Recipe(),
         "retrained": Recipe(seed=RETRAINED_SEED),
-        "FACT": Recipe((FACT,), continued=True),
+        "FACT": Recipe((f"{FACT},reference_model={base}",), seed=RETRAINED_SEED),
         "RanMASK": Recipe((masked,)),
         "RanMASK + FreeLB": Recipe((masked, "freelb")),
         "SAFER": Recipe(("safer",)),
@@ -71,17 +71,17 @@ def recipes(rate: float, base: Path) -> dict[str, Recipe]:
     }
 
 
-def table_rows(rate: float, copies: int) -> list[Row]:
+def table_rows(rate: float, copies: int, five: str) -> list[Row]:
     masked = f"ranmask:rate={rate},copies={copies}"
     return [
         Row("undefended"),
         Row("retrained", "retrained"),
         Row("FuSE", chain=FUSE),
-        Row("FIVE", chain="five"),
+        Row("FIVE", chain=five),
         Row("mask-top", chain="mask-top"),
         Row("FACT", "FACT"),
         Row("FuSE(FACT)", "FACT", f"{FUSE}+fact"),
-        Row("FIVE(FACT)", "FACT", "five+fact"),
+        Row("FIVE(FACT)", "FACT", f"{five}+fact"),
         Row("RanMASK, mean probability", "RanMASK", masked),
         Row("RanMASK, vote", "RanMASK", f"{masked},combine=vote"),
         Row("RanMASK + FreeLB", "RanMASK + FreeLB", f"{masked}+freelb"),
@@ -99,18 +99,17 @@ def trained(options: argparse.Namespace, name: str, seed: int) -> Path:
     folder = options.out / f"seed-{seed}" / "models" / name.replace(" ", "")
     base = options.out / f"seed-{seed}" / "models" / "undefended"
     recipe = recipes(options.rate, base)[name]
-    start: dict[str, Any] = {"model": str(base)} if recipe.continued else {"architecture": options.arch}
-    sources = {"glove": str(options.glove)} if options.glove and not recipe.continued else {}
+    sources = {"glove": str(options.glove)} if options.glove else {}
     more = {"epochs": options.epochs} if options.epochs else {}
     st.train(
         options.train,
+        options.arch,
         out=folder,
         defenses=recipe.defenses,
         sources=sources,
         seed=seed + recipe.seed,
         resume=folder.exists(),
         device="cpu",
-        **start,
         **more,
     )
     return folder
@@ -244,6 +243,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--copies", type=int, default=100)
     parser.add_argument("--rate", type=float, default=0.3)
+    parser.add_argument("--five", default="five", help="FIVE with options for the model, as `stockade tune` finds them")
     parser.add_argument("--expectation", type=int, default=5)
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--glove", type=Path)
@@ -252,7 +252,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    rows = [row for row in table_rows(options.rate, options.copies) if not options.rows or row.name in options.rows]
+    rows = [
+        row
+        for row in table_rows(options.rate, options.copies, options.five)
+        if not options.rows or row.name in options.rows
+    ]
     found = []
     for row in rows:
         found.append(measure(options, row))

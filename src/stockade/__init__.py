@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stockade.api import DataOptions, ModelOptions, attack, defend, resume, train
+    from stockade.certify.run import CertificateRun
+    from stockade.certify.running import certify
     from stockade.core.errors import StockadeError
     from stockade.core.example import Example, Scores
     from stockade.core.protocols import Classifier
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CertificateRun": "stockade.certify.run",
     "Classifier": "stockade.core.protocols",
     "DataOptions": "stockade.api",
     "Evaluation": "stockade.evaluation.running",
@@ -47,6 +50,7 @@ _HOMES = {
     "Trained": "stockade.training.job",
     "Tuned": "stockade.tuning.running",
     "attack": "stockade.api",
+    "certify": "stockade.certify.running",
     "defend": "stockade.api",
     "evaluate": "stockade.evaluation.running",
     "load_data": "stockade.datasets",
@@ -58,6 +62,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CertificateRun",
     "Classifier",
     "DataOptions",
     "Evaluation",
@@ -74,6 +79,7 @@ __all__ = [
     "Trained",
     "Tuned",
     "attack",
+    "certify",
     "defend",
     "evaluate",
     "load_data",

@@ -24,7 +24,7 @@ class Outline(HTMLParser):
         self.insertions += tag == "ins"
 
 
-def test_the_demo_attacks_three_victims_hardens_one_and_writes_a_page_that_needs_nothing_else(
+def test_the_demo_attacks_three_victims_hardens_and_certifies_one_and_writes_a_page_that_needs_nothing_else(
     stockade: Stockade, folder: Path
 ) -> None:
     result = stockade("demo", "--limit", 4, "--out", "demo")
@@ -38,6 +38,11 @@ def test_the_demo_attacks_three_victims_hardens_one_and_writes_a_page_that_needs
     after = result.stdout[result.stdout.index("Hardening sentiment-cnn") :]
     assert after.index("before") < after.index("after ")
     assert "Try next:" in result.stdout
+    certified = json.loads((folder / "demo/sentiment-cnn-certified/summary.json").read_text())
+    assert certified["methods"]["ranmask-gap"]["n"] == 4
+    assert "d≥0" in after
+    assert "any change of up to d words" in after
+    assert stockade("verify", "demo/sentiment-cnn-certified").stdout == "4 certificates computed again: all hold\n"
     page = Outline()
     page.feed((folder / "demo/report.html").read_text())
     assert page.outside == []

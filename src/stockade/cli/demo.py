@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from stockade.certify.run import CertificateRun
     from stockade.runs.run import Run
 
 VICTIMS = ("sentiment-cnn", "sentiment-lstm", "sentiment-bert")
@@ -30,9 +31,10 @@ TRAINING: dict[str, Any] = {"epochs": 2, "learning_rate": 5e-4, "schedule": "lin
 @click.option("--limit", type=int, default=40, show_default=True, help="Texts per victim.")
 @click.option("--seed", type=int, default=0, show_default=True)
 def command(out: Path, limit: int, seed: int) -> None:
-    """Attack the three built-in victims, harden one of them, attack it again, and write a report. Nothing to prepare,
-    nothing to download.
+    """Attack the three built-in victims, harden one of them, attack it again, certify it, and write reports. Nothing to
+    prepare, nothing to download.
     """
+    from stockade.cli.certificates import certificate_table, print_threats
     from stockade.cli.tables import console, diff_line, print_warnings, summary_table
     from stockade.report import write_report
 
@@ -59,13 +61,21 @@ def command(out: Path, limit: int, seed: int) -> None:
     print_warnings(screen, after)
     runs.append(after)
     report = write_report(runs, folder / "report.html")
-    screen.print(f"\nReport: {report}\n")
+    screen.print(
+        "\nAttacks that fail prove nothing. What can be proved: on how many texts no change at all of d words, found by "
+        "whatever attack, changes the class that most masked copies vote for:\n"
+    )
+    proved = _certified(folder, limit, seed)
+    screen.print(certificate_table([proved]))
+    print_threats(screen, proved)
+    screen.print(f"\nReport: {report}\nCertificates: {proved.folder / 'report.html'}\n", soft_wrap=True)
     screen.print("Try next:", style="bold")
     for line in (
         f"stockade show {runs[len(VICTIMS) - 1].folder}",
         "stockade attack builtin:sentiment-bert YOUR.csv --attack pwws --limit 50",
         "stockade attack YOUR-MODEL-FOLDER YOUR.csv --attack deepwordbug --attack pwws --out runs/mine",
         f"stockade evaluate {folder / 'models' / HARDENED} builtin:reviews --attack textfooler --limit 40",
+        f"stockade verify {proved.folder}",
         "stockade ls attacks",
         "stockade ls defenses",
     ):
@@ -110,6 +120,21 @@ def _hardened(folder: Path, limit: int, seed: int) -> Run:
             **TRAINING,
         )
     return _attacked(str(model), folder / f"{HARDENED}-hardened", limit, seed)
+
+
+def _certified(folder: Path, limit: int, seed: int) -> CertificateRun:
+    """What can be proved of the hardened victim, on the same texts."""
+    from stockade.certify.report import write_certificate_report
+    from stockade.certify.running import certify
+    from stockade.cli.progress import watch
+
+    model = str(folder / "models" / HARDENED)
+    with watch(f"{HARDENED}, certified: ") as observer:
+        run = certify(
+            model, "builtin:reviews", limit=limit, seed=seed, out=folder / f"{HARDENED}-certified", observer=observer
+        )
+    write_certificate_report([run], run.folder / "report.html")
+    return run
 
 
 def _fresh(out: Path) -> Path:

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from stockade.attacks.registry import AttackEntry
-    from stockade.defenses.registry import DefenseEntry
+    from stockade.core.catalogue import Published
 
-KINDS = ("attacks", "defenses", "models", "data")
+KINDS = ("attacks", "defenses", "certificates", "models", "data")
 
 
 @click.command("ls")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def command(kind: str | None, as_json: bool) -> None:
-    """List attacks, defenses, built-in models with the names that can be trained, and built-in data."""
+    """List attacks, defenses, ways to certify, built-in models and names that can be trained, built-in data."""
     listing = {name: _LISTS[name]() for name in ([kind] if kind else KINDS)}
     if as_json:
         click.echo(json.dumps(listing[kind] if kind else listing, indent=2))
@@ -30,7 +29,7 @@ def command(kind: str | None, as_json: bool) -> None:
         width = max(len(entry["name"]) for entry in entries)
         for entry in entries:
             click.echo(f"  {entry['name']:<{width}}  {entry['summary']}")
-            if kind in ("attacks", "defenses"):
+            if kind in ("attacks", "defenses", "certificates"):
                 click.echo(f"  {'':<{width}}  {entry['paper']}; presets: {', '.join(entry['presets'])}")
                 options = ", ".join(f"{option}={_plain(default)}" for option, default in entry["options"].items())
                 click.echo(f"  {'':<{width}}  options: {options}")
@@ -51,7 +50,13 @@ def _defenses() -> list[dict[str, Any]]:
     ]
 
 
-def _published(entry: AttackEntry | DefenseEntry) -> dict[str, Any]:
+def _certificates() -> list[dict[str, Any]]:
+    from stockade.certify.registry import methods
+
+    return [{**_published(entry), "sound": entry.sound} for entry in methods().values()]
+
+
+def _published(entry: Published) -> dict[str, Any]:
     return {
         "name": entry.name,
         "summary": entry.summary,
@@ -95,4 +100,4 @@ def _plain(value: Any) -> str:
     )
 
 
-_LISTS = {"attacks": _attacks, "defenses": _defenses, "models": _models, "data": _data}
+_LISTS = {"attacks": _attacks, "defenses": _defenses, "certificates": _certificates, "models": _models, "data": _data}

@@ -15,6 +15,7 @@ from stockade.core.errors import StockadeError
 
 COMMANDS = (
     "attack",
+    "certify",
     "demo",
     "doctor",
     "evaluate",

@@ -14,11 +14,16 @@ import click
     "--out", type=click.Path(path_type=Path), help="A file.  [default: report.FORMAT in the first run's folder]"
 )
 def command(runs: tuple[Path, ...], format_: str, out: Path | None) -> None:
-    """Write a page of one or more RUNS: numbers, plot, highlighted examples, manifest."""
+    """Write a page of one or more RUNS, of attacks or of certificates: numbers, plot, every text, manifest."""
+    from stockade.certify.report import write_certificate_report
+    from stockade.certify.run import CertificateRun
+    from stockade.cli.opened import open_alike
     from stockade.report import write_report
-    from stockade.runs.run import Run
 
-    opened = [Run(run) for run in runs]
+    opened = open_alike(runs)
     target = out or opened[0].folder / f"report.{format_}"
-    write_report(opened, target, format_)
+    if isinstance(opened[0], CertificateRun):
+        write_certificate_report(opened, target, format_)
+    else:
+        write_report(opened, target, format_)
     click.echo(str(target))

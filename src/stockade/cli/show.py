@@ -1,39 +1,64 @@
-"""`stockade show`: examples of a run with coloured diffs."""
+"""`stockade show`: examples of a run with coloured diffs, or its certificates."""
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from stockade.certify.run import CertificateRun
+    from stockade.runs.run import Run
+
+_OF_ATTACKS = ("success", "failed", "skipped", "error", "all")
+_OF_CERTIFICATES = ("certified", "claimed", "abstained", "error", "all")
 
 
 @click.command("show")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--attack", help="Only this attack.")
+@click.option("--method", help="Only this method, in a run of certificates.")
 @click.option(
     "--status",
-    type=click.Choice(["success", "failed", "skipped", "error", "all"]),
-    default="success",
-    show_default=True,
+    type=click.Choice(tuple(dict.fromkeys(_OF_ATTACKS + _OF_CERTIFICATES))),
+    help="Only these.  [default: success of attacks, all of certificates]",
 )
 @click.option("--limit", type=int, default=10, show_default=True, help="The most examples to show.")
-def command(run: Path, attack: str | None, status: str, limit: int) -> None:
-    """Show examples of RUN: what was changed, and what the model said before and after."""
-    from itertools import islice
+def command(run: Path, attack: str | None, method: str | None, status: str | None, limit: int) -> None:
+    """Show examples of RUN: what was changed, and what the model said before and after; or certificates: the class, how
+    much may change, and the text.
+    """
+    from stockade.certify.run import CertificateRun
+    from stockade.cli.opened import open_run, refuse_other_kind
+    from stockade.cli.tables import console
+    from stockade.core.errors import OptionError
+
+    if limit < 1:
+        raise OptionError(f"--limit is {limit}, expected at least 1.")
+    opened, screen = open_run(run), console()
+    if isinstance(opened, CertificateRun):
+        refuse_other_kind("--attack", attack, "certificates", "--method")
+        _show_certificates(screen, opened, method, status, limit)
+    else:
+        refuse_other_kind("--method", method, "attacks", "--attack")
+        _show_examples(screen, opened, attack, status, limit)
+
+
+def _show_examples(screen: Console, run: Run, attack: str | None, status: str | None, limit: int) -> None:
     from typing import cast
 
-    from stockade.cli.tables import console, diff_line
-    from stockade.core.errors import unknown_name
+    from stockade.cli.opened import check_name, chosen_status
+    from stockade.cli.tables import diff_line
     from stockade.core.records import Status
-    from stockade.runs.run import Run
 
-    opened = Run(run)
-    if attack is not None and attack not in opened.attacks:
-        raise unknown_name("attack in this run", attack, opened.attacks)
-    screen = console()
-    chosen = opened.records(attack, None if status == "all" else cast(Status, status))
+    check_name("attack", attack, run.attacks)
+    wanted = chosen_status(status, _OF_ATTACKS, "attack", "success")
     shown = 0
-    for record in islice(chosen, limit):
+    for record in islice(run.records(attack, cast(Status | None, wanted)), limit):
         before, after = record.original_prediction or "–", record.adversarial_prediction
         verdict = f"{before} → {after}" if after else f"{before}, {record.status}: {record.reason}"
         pushed = f", {record.pushed_out} words pushed out of what the model reads" if record.pushed_out else ""
@@ -47,4 +72,21 @@ def command(run: Path, attack: str | None, status: str, limit: int) -> None:
         screen.print()
         shown += 1
     if not shown:
-        screen.print(f"No examples with status {status}.")
+        screen.print(f"No examples with status {wanted or 'all'}.")
+
+
+def _show_certificates(
+    screen: Console, run: CertificateRun, method: str | None, status: str | None, limit: int
+) -> None:
+    from stockade.cli.certificate_lines import print_certificate
+    from stockade.cli.opened import check_name, chosen_status
+
+    check_name("method", method, run.methods)
+    wanted = chosen_status(status, _OF_CERTIFICATES, "certificate", "all")
+    chosen = (one for one in run.iterate(method) if wanted in (None, one.status))
+    shown = 0
+    for certificate in islice(chosen, limit):
+        print_certificate(screen, certificate, run.methods[certificate.method])
+        shown += 1
+    if not shown:
+        screen.print(f"No certificates with status {wanted or 'all'}.")

@@ -20,7 +20,21 @@ if TYPE_CHECKING:
     from stockade.studies.tables import Table
 
 _SHARED = ("limit", "seed", "budget", "resume", "max_words", "concurrency", "batch_tokens")
-_OWN = ("preset", "score_first", "fluency", "mlm", "encoder", "draws", "samples", "rating_sheet", "compare", "ratings")
+_OWN = (
+    "preset",
+    "score_first",
+    "fluency",
+    "mlm",
+    "encoder",
+    "draws",
+    "samples",
+    "rating_sheet",
+    "compare",
+    "ratings",
+    "attacks",
+    "copies",
+    "published",
+)
 """Options that only some studies have; the study says which."""
 
 
@@ -58,6 +72,15 @@ _OWN = ("preset", "score_first", "fluency", "mlm", "encoder", "draws", "samples"
     metavar="FILE.csv",
     help="attention: a sheet that a rater has filled in; repeat.",
 )
+@click.option(
+    "--attack",
+    "attacks",
+    multiple=True,
+    metavar="NAME[@PRESET][:OPTION=VALUE,…]",
+    help="masking: an attack on each ensemble of each model; repeat.",
+)
+@click.option("--copies", type=int, default=5000, show_default=True, help="masking: masked copies per text.")
+@click.option("--published", is_flag=True, help="masking: show the paper's numbers beside.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/study-NAME-DATE-TIME]")
 @click.option(
     "--resume", is_flag=True, help="Go on with the study in --out, or analyse it anew; leave MODEL and DATA out."
@@ -71,14 +94,17 @@ def command(context: click.Context, /, name: str, inputs: tuple[str, ...], **opt
     \b
     attention  one word replaced, on several models: who is fooled, where attention goes, how far embeddings move
     bae        the four modes of BAE and TextFooler: who succeeds, at what similarity, with how many words
+    masking    RanMASK at several mask rates: accuracy, what is certified, what is only claimed, robust accuracy
 
-    MODEL and DATA are as for `stockade attack`; the study attention takes several models before the data.
+    MODEL and DATA are as for `stockade attack`; the studies attention and masking take several models before the data,
+    masking those that were trained with --defense ranmask:rate=…, one for each rate.
 
     \b
     stockade study bae builtin:sentiment-cnn builtin:reviews --limit 100 --score-first --out runs/bae
     stockade study bae --resume --out runs/bae
     stockade study attention builtin:sentiment-bert builtin:sentiment-lstm builtin:reviews --limit 100 --out runs/one
     stockade study attention --resume --out runs/one --rating-sheet sheet.csv
+    stockade study masking models/m03 models/m08 builtin:reviews --attack pwws --limit 100 --out runs/rates
     """
     from stockade.cli.progress import watch
     from stockade.studies.running import find_study, study

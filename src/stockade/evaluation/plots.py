@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stockade.report.plots import INK
-from stockade.studies.plots import GRID, draw_plot
+from stockade.report.drawing import GRID, INK, draw_plot
 
 COLOURS = ("#3b6ea5", "#b5422c", "#2d7a4f", "#c98a12", "#5d6875", "#7a4f9a")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")

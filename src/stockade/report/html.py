@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stockade import __version__
 from stockade.core.records import Record, Status
 from stockade.core.text import Piece, Text
+from stockade.report.frame import fill, shown_manifest
 from stockade.report.numbers import COLUMNS, cells
 from stockade.report.plots import accuracy_plot
 from stockade.runs.run import Run
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 EXAMPLES_PER_ATTACK = 200
 _ORDER: tuple[Status, ...] = ("success", "error", "failed", "skipped")
@@ -34,23 +29,19 @@ class ShownExample:
 
 def render_page(runs: Sequence[Run]) -> str:
     """The whole page."""
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=", ".join(run.name for run in runs),
-            runs=[_section(run) for run in runs],
-            plot=_plot(runs),
-            columns=COLUMNS,
-            version=__version__,
-        )
-    )
+    content = {
+        "title": ", ".join(run.name for run in runs),
+        "runs": [_section(run) for run in runs],
+        "plot": _plot(runs),
+        "columns": COLUMNS,
+    }
+    return fill("page.html", content)
 
 
 def render_fragment(run: Run) -> str:
     """What a notebook shows of a run: its numbers, warnings and a few successes."""
     section = _section(run, examples=5)
-    return _environment().get_template("fragment.html").render(run=section, columns=COLUMNS)
+    return fill("fragment.html", {"run": section, "columns": COLUMNS})
 
 
 def _section(run: Run, examples: int = EXAMPLES_PER_ATTACK) -> dict[str, Any]:
@@ -63,7 +54,7 @@ def _section(run: Run, examples: int = EXAMPLES_PER_ATTACK) -> dict[str, Any]:
         "attacks": run.attacks,
         "examples": shown,
         "left_out": left_out,
-        "manifest": json.dumps(_without_ids(run.manifest), indent=2, ensure_ascii=False),
+        "manifest": shown_manifest(run.manifest),
         "created": run.manifest["created"],
     }
 
@@ -97,22 +88,3 @@ def _plot(runs: Sequence[Run]) -> str:
         for name, numbers in run.summary["attacks"].items()
     ]
     return accuracy_plot(rows)
-
-
-def _without_ids(manifest: dict[str, Any]) -> dict[str, Any]:
-    ids = manifest["data"].get("ids")
-    shown = "all" if ids is None else f"{len(ids)} ids, in manifest.json"
-    return {**manifest, "data": {**manifest["data"], "ids": shown}}
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader("stockade.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

@@ -1,31 +1,26 @@
-"""Plots of reports, as SVG that stands in the page."""
+"""Plots of attack reports, as SVG that stands in the page."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
-CLEAN, ROBUST, INK = "#8aa4c0", "#b5422c", "#20262e"
+from stockade.report.drawing import GRID, INK, draw_plot
+
+__all__ = ["CLEAN", "INK", "ROBUST", "accuracy_plot"]
+
+CLEAN, ROBUST = "#8aa4c0", "#b5422c"
 
 
 def accuracy_plot(rows: Sequence[tuple[str, dict[str, Any]]]) -> str:
     """Clean and robust accuracy of each attack with 95 % intervals, one line per attack; empty when nothing was
     measured.
     """
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
     measured = [(name, numbers) for name, numbers in rows if numbers["n"]]
     if not measured:
         return ""
-    with rc_context(
-        {"svg.fonttype": "none", "svg.hashsalt": "stockade", "font.family": "sans-serif", "text.color": INK}
-    ):
-        figure = Figure(figsize=(8.2, 0.9 + 0.5 * len(measured)), layout="constrained", facecolor="none")
-        FigureCanvasSVG(figure)
-        axes = figure.add_subplot(facecolor="none")
+
+    def draw(axes: Any) -> None:
         for line, (_, numbers) in enumerate(measured):
             for key, colour, offset in (("clean_accuracy", CLEAN, -0.14), ("robust_accuracy", ROBUST, 0.14)):
                 interval = numbers[key]
@@ -37,15 +32,11 @@ def accuracy_plot(rows: Sequence[tuple[str, dict[str, Any]]]) -> str:
         axes.set_ylim(len(measured) - 0.5, -0.5)
         axes.set_xlim(-0.02, 1.02)
         axes.set_xlabel("accuracy")
-        axes.grid(axis="x", color="#e3e7ec")
-        axes.set_axisbelow(True)
-        for side in ("top", "right", "left"):
-            axes.spines[side].set_visible(False)
+        axes.grid(axis="x", color=GRID)
+        axes.spines["left"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         for label, colour in (("clean", CLEAN), ("under attack", ROBUST)):
             axes.plot([], [], "o", color=colour, label=label)
         axes.legend(loc="upper left", bbox_to_anchor=(0, 1.0), ncols=2, frameon=False, borderaxespad=-1.6)
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    svg = stream.getvalue()
-    return svg[svg.index("<svg") :]
+
+    return draw_plot("attacks", (8.2, 0.9 + 0.5 * len(measured)), draw)

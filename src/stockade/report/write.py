@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from stockade.core.errors import OptionError, unknown_name
 from stockade.report.html import render_page
 from stockade.report.markdown import render_markdown
 from stockade.runs.run import Run
+
+Shown = TypeVar("Shown")
 
 
 def render_json(runs: Sequence[Run]) -> str:
@@ -26,10 +29,17 @@ RENDERERS: dict[str, Callable[[Sequence[Run]], str]] = {
 
 def write_report(runs: Sequence[Run], path: str | Path, format: str = "html") -> Path:
     """Write the report and return its path."""
-    if format not in RENDERERS:
-        raise unknown_name("report format", format, RENDERERS)
+    return write_rendered(runs, RENDERERS, path, format)
+
+
+def write_rendered(
+    runs: Sequence[Shown], renderers: Mapping[str, Callable[[Sequence[Shown]], str]], path: str | Path, format: str
+) -> Path:
+    """Write runs of one kind in one of the formats that there are for it."""
+    if format not in renderers:
+        raise unknown_name("report format", format, renderers)
     target = Path(path)
-    content = RENDERERS[format](runs)
+    content = renderers[format](runs)
     try:
         target.write_text(content, encoding="utf-8", errors="replace")
     except OSError as error:

@@ -1,47 +1,7 @@
-"""Drawing for studies: SVG that stands in the page, in the look of the other reports."""
+"""Drawing for studies, in the look of the other reports."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
-from typing import Any
+from stockade.report.drawing import GRID, bare, draw_figure, draw_plot
 
-from stockade.report.plots import INK
-
-GRID = "#e3e7ec"
-
-
-def draw_plot(name: str, size: tuple[float, float], draw: Callable[[Any], None]) -> str:
-    """One pair of axes."""
-
-    def on_figure(figure: Any) -> None:
-        axes = figure.add_subplot(facecolor="none")
-        draw(axes)
-        bare(axes)
-
-    return draw_figure(name, size, on_figure)
-
-
-def bare(axes: Any) -> None:
-    """Without the frame on top and at the right."""
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-
-
-def draw_figure(name: str, size: tuple[float, float], draw: Callable[[Any], None]) -> str:
-    """A whole figure; the same numbers give the same bytes."""
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    with rc_context(
-        {"svg.fonttype": "none", "svg.hashsalt": f"stockade-{name}", "font.family": "sans-serif", "text.color": INK}
-    ):
-        figure = Figure(figsize=size, layout="constrained", facecolor="none")
-        FigureCanvasSVG(figure)
-        draw(figure)
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    svg = stream.getvalue()
-    return svg[svg.index("<svg") :]
+__all__ = ["GRID", "bare", "draw_figure", "draw_plot"]

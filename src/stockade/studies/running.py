@@ -12,10 +12,11 @@ from stockade.runs.attack import Observer
 from stockade.studies.attention.study import ENTRY as ATTENTION
 from stockade.studies.bae.study import ENTRY as BAE
 from stockade.studies.entry import Study, StudyEntry, StudyRequest
+from stockade.studies.masking.study import ENTRY as MASKING
 
 __all__ = ["STUDIES", "Study", "StudyEntry", "find_study", "study"]
 
-STUDIES: Mapping[str, StudyEntry] = {entry.name: entry for entry in (ATTENTION, BAE)}
+STUDIES: Mapping[str, StudyEntry] = {entry.name: entry for entry in (ATTENTION, BAE, MASKING)}
 
 
 def study(
@@ -48,6 +49,9 @@ def study(
 
     attention: `draws` (of the attack `random` per text), `samples` (of the check of Theorem 1), `rating_sheet` (a csv
     to write for human raters), `compare` (what the sheet compares), `ratings` (filled sheets to read).
+
+    masking: `attacks` (on each ensemble of each model), `copies` (masked copies per text), `published` (the paper's
+    numbers beside), `mlm`, `encoder`. Each model is one that was trained with ranmask, at a rate of its own.
     """
     entry = find_study(name)
     _check_own(entry, own)

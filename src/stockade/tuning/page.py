@@ -9,8 +9,8 @@ from typing import Any
 
 from stockade import __version__
 from stockade.core.files import write_text
-from stockade.report.plots import CLEAN, INK, ROBUST
-from stockade.studies.plots import GRID, bare, draw_figure, draw_plot
+from stockade.report.drawing import GRID, INK, bare, draw_figure, draw_plot
+from stockade.report.plots import CLEAN, ROBUST
 from stockade.tuning.running import Tuned
 from stockade.tuning.trials import Trial, best_of
 

@@ -1,0 +1,264 @@
+"""Certified accuracy at each radius, and forward passes per text, of every way to certify, side by side.
+
+    python benchmarks/certify.py TRAIN TEST --arch CNN-W-GloVe-1 --rate 0.7 [--texts 200] [--alpha 0.05] \\
+        [--methods ranmask partition deletion …] [--glove FILE] [--out FOLDER] [--json FILE]
+
+One model is trained for each kind of defense. For random masking the votes of 1,000 + 5,000 independent masked copies
+of each test text are drawn once and kept in --out; every sampled method is then replayed from that log, so that schemes
+are compared on the very same votes: *fixed* looks once at all of them, *sequential* stops when its radius is known.
+Rows *real* are `stockade certify` itself, which also draws few copies without replacement. A cell is the share of test
+texts whose true class is certified for changes of that many words, in percent; *passes* are forward passes per text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import stockade as st
+from stockade.certify.bounds import legacy_claim
+from stockade.certify.evidence import MaskingLaw
+from stockade.certify.masked_copies import MaskedCopies
+from stockade.certify.medians import certified_curve, median_bound, median_rate
+from stockade.certify.registry import Finding, Question, make_method
+from stockade.certify.sampling import Rows, SampledMethod, Stream, votes_of
+from stockade.core.example import Example
+from stockade.core.masks import kept_words
+from stockade.core.seeds import derive_seed
+from stockade.datasets import load_data, prepare_examples
+from stockade.engine.scheduler import Scheduler, Search
+from stockade.engine.scoring import ScoringService
+
+SELECTION, ESTIMATION = 1000, 5000
+RADII = 7
+DEFENSES = {
+    "ranmask": "ranmask:rate={rate}",
+    "position-partition": "partition:groups={groups}",
+    "hash-partition": "partition:by=hash,groups={groups}",
+    "deletion": "deletion:kept_chance={kept}",
+    "safer": "safer",
+}
+
+
+@dataclass(frozen=True)
+class Log:
+    """The votes for the masked copies of one text, in the order they were drawn."""
+
+    example: Example
+    kept: int
+    selection: NDArray[np.int64]
+    estimation: NDArray[np.int64]
+
+    @property
+    def words(self) -> int:
+        return len(str(self.example.text).split())
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Copies that were asked before."""
+
+    log: Log
+    classes: int
+    population: int | None = None
+
+    @property
+    def law(self) -> MaskingLaw:
+        return MaskingLaw(self.log.words, self.log.kept)
+
+    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+        votes = self.log.selection if stream == "selection" else self.log.estimation
+        return np.eye(self.classes)[votes[start:stop]]
+
+
+def trained(options: argparse.Namespace, name: str) -> Path:
+    """The folder of a model, trained now unless it is there."""
+    folder: Path = options.out / "models" / name
+    defense = DEFENSES[name].format(rate=options.rate, groups=options.groups, kept=round(1 - options.rate, 3))
+    st.train(
+        options.train,
+        options.arch,
+        out=folder,
+        defenses=[defense],
+        sources={"glove": str(options.glove)} if options.glove else {},
+        seed=options.seed,
+        resume=folder.exists(),
+        device="cpu",
+        **({"epochs": options.epochs} if options.epochs else {}),
+    )
+    return folder
+
+
+def vote_log(options: argparse.Namespace, model: Any) -> tuple[list[Log], float]:
+    """The votes of the masked copies of every test text, read from --out or asked now; and rows per CPU second."""
+    source = load_data(options.test)
+    examples = list(prepare_examples(source, model.labels, limit=options.texts, seed=options.seed))
+    folder = options.out / "votes"
+    folder.mkdir(parents=True, exist_ok=True)
+    scheduler = Scheduler.for_classifier(ScoringService(model.inner), 4)
+    missing = [one for one in examples if not (folder / f"{one.id}.npz").exists()]
+    started, asked = time.process_time(), 0
+    for ended in scheduler.run(Search(partial(draw, model, one, options.seed)) for one in missing):
+        example, found = ended.result  # type: ignore[misc]
+        np.savez_compressed(folder / f"{example.id}.npz", **found)
+        asked += SELECTION + ESTIMATION
+    speed = asked / (time.process_time() - started) if asked else float("nan")
+    logs = []
+    for one in examples:
+        kept = kept_words(len(str(one.text).split()), model.defense.rate, model.defense.kept)
+        with np.load(folder / f"{one.id}.npz") as read:
+            logs.append(Log(one, kept, read["selection"].astype(np.int64), read["estimation"].astype(np.int64)))
+    return logs, speed
+
+
+async def draw(model: Any, example: Example, seed: int) -> tuple[Example, dict[str, NDArray[np.uint8]]]:
+    words = tuple(str(example.text).split())
+    kept = kept_words(len(words), model.defense.rate, model.defense.kept)
+    own = derive_seed(seed, "votes", example.id)
+    copies = MaskedCopies(words, example.text.premise, kept, model.defense.mask, own, finite=False)
+    found = {}
+    for stream, number in (("selection", SELECTION), ("estimation", ESTIMATION)):
+        parts = [await copies.ask(stream, start, start + 500) for start in range(0, number, 500)]  # type: ignore[arg-type]
+        found[stream] = votes_of(np.concatenate(parts)).astype(np.uint8)
+    return example, found
+
+
+def replayed(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
+    radii, passes = [], []
+    for log in logs:
+        found = finished(method.sampled(Replayed(log, classes), Question(log.example.text, None, 0), classes))
+        assert found.evidence is not None
+        radius = found.evidence.radius()
+        radii.append(radius if found.evidence.chosen == log.example.label else None)
+        passes.append(found.evidence.copies + sum(found.selection or ()))
+    return row(radii, [log.words for log in logs], passes)
+
+
+def finished(coroutine: Any) -> Finding:
+    """What a coroutine returns that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    raise AssertionError("the log was asked for something it does not have")
+
+
+def legacy(logs: Sequence[Log], alpha: float) -> dict[str, Any]:
+    radii = []
+    for log in logs:
+        chosen = int(np.bincount(log.selection).argmax())
+        votes = int((log.estimation == chosen).sum())
+        claim = legacy_claim(votes, len(log.estimation), log.words, log.kept, alpha)
+        radii.append(claim.radius if chosen == log.example.label else None)
+    return row(radii, [log.words for log in logs], [SELECTION + ESTIMATION] * len(logs))
+
+
+def row(radii: Sequence[int | None], words: Sequence[int], passes: Sequence[int]) -> dict[str, Any]:
+    rate = median_rate(radii, words)
+    return {
+        "curve": certified_curve(radii),
+        "mcb": median_bound(radii),
+        "mcr": None if rate is None else 100 * rate,
+        "passes": sum(passes) / len(passes),
+    }
+
+
+def real(options: argparse.Namespace, model: Path, method: str) -> dict[str, Any]:
+    """`stockade certify` itself."""
+    run = st.certify(str(model), options.test, method, alpha=options.alpha, limit=options.texts, seed=options.seed)
+    numbers = next(iter(run.summary["methods"].values()))
+    rate = numbers["median_rate"]
+    return {
+        "curve": [point["share"] for point in numbers["curve"]],
+        "mcb": numbers["median_radius"],
+        "mcr": None if rate is None else 100 * rate,
+        "passes": numbers["mean_copies"],
+    }
+
+
+def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
+    if "ranmask" in options.methods:
+        folder = trained(options, "ranmask")
+        model = st.ModelOptions(device="cpu").load(str(folder))
+        logs, speed = vote_log(options, model)
+        if speed == speed:
+            print(f"{speed:,.0f} masked copies per CPU second\n", flush=True)
+        classes = len(model.labels)
+        for name in ("ranmask-gap", "ranmask-lf"):
+            fixed = make_method(f"{name}@fixed", alpha=options.alpha).method
+            yield f"{name}, fixed 1,000 + 5,000", replayed(fixed, logs, classes)
+            for scheme in ("curtailed", "spending", "anytime"):
+                method = make_method(name, alpha=options.alpha, scheme=scheme).method
+                yield f"{name}, sequential ({scheme})", replayed(method, logs, classes)
+        known = replace(make_method("ranmask-gap", alpha=options.alpha).method, choose="label")
+        yield "ranmask-gap, sequential, true class given", with_labels(known, logs, classes)
+        yield "ranmask-legacy: NOT a certificate", legacy(logs, options.alpha)
+        yield "ranmask-gap, real", real(options, folder, "ranmask-gap")
+        yield "ranmask-exact, real", real(options, folder, "ranmask-exact")
+    for name in DEFENSES:
+        if name != "ranmask" and name in options.methods:
+            yield f"{name}, real", real(options, trained(options, name), name)
+
+
+def with_labels(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
+    radii, passes = [], []
+    for log in logs:
+        question = Question(log.example.text, log.example.label, 0)
+        found = finished(method.sampled(Replayed(log, classes), question, classes))
+        assert found.evidence is not None
+        radii.append(found.evidence.radius())
+        passes.append(found.evidence.copies)
+    return row(radii, [log.words for log in logs], passes)
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    curve = [*found["curve"], *[0.0] * RADII][:RADII]
+    medians = "–" if found["mcb"] is None else f"{found['mcb']} ({found['mcr']:.1f} %)"
+    print(
+        f"| {name} | "
+        + " | ".join(f"{100 * share:.1f}" for share in curve)
+        + f" | {medians} | {found['passes']:,.0f} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("train")
+    parser.add_argument("test")
+    parser.add_argument("--arch", default="CNN-W-Random-1")
+    parser.add_argument("--rate", type=float, default=0.7)
+    parser.add_argument("--groups", type=int, default=10)
+    parser.add_argument("--texts", type=int, default=200)
+    parser.add_argument("--alpha", type=float, default=0.05)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--glove", type=Path)
+    parser.add_argument("--methods", nargs="*", default=list(DEFENSES), choices=list(DEFENSES))
+    parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "stockade-certify")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    found = {}
+    header = ["", *(f"d ≥ {radius}" for radius in range(RADII)), "MCB (MCR)", "passes"]
+    print(f"| {' | '.join(header)} |\n| {' | '.join(['---'] * len(header))} |", flush=True)
+    for name, numbers in rows(options):
+        found[name] = numbers
+        show(name, numbers)
+    if options.json is not None:
+        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

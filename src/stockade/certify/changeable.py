@@ -1,0 +1,53 @@
+"""Which words of a text a certificate lets an attacker change."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from stockade.certify.certificate import Certificate
+from stockade.core.errors import StockadeError
+from stockade.core.text import Text
+
+if TYPE_CHECKING:
+    from stockade.lexicon.perturbation_sets import PerturbationSets
+
+_WORD = re.compile(r"\S+")
+
+
+def changeable_words(certificate: Certificate, defenses: Sequence[Mapping[str, Any]]) -> tuple[bool, ...] | None:
+    """For each word of `text.split()` whether it may be changed: all, or with synonyms those that have some.
+
+    None where it cannot be told: the table of synonyms is not here, or not the one that was certified with.
+    """
+    law = (certificate.evidence or {}).get("law", {})
+    if law.get("kind") != "SynonymLaw":
+        return (True,) * certificate.words
+    sets = _synonym_sets(_frozen(defenses))
+    text = Text.parse(certificate.text)
+    found = () if sets is None else sets.in_text(text)
+    if [one.overlap for one in found] != list(law["overlaps"]):
+        return None
+    begins = [match.start() for match in _WORD.finditer(certificate.text)]
+    places = {bisect_right(begins, text.starts[one.index]) - 1 for one in found}
+    return tuple(at in places for at in range(len(begins)))
+
+
+def _frozen(defenses: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, Any], ...]:
+    """The options of SAFER, among the defenses of a run."""
+    options: Mapping[str, Any] = next((one["options"] for one in defenses if one["name"] == "safer"), {})
+    return tuple(sorted(options.items()))
+
+
+@lru_cache(maxsize=4)
+def _synonym_sets(options: tuple[tuple[str, Any], ...]) -> PerturbationSets | None:
+    from stockade.defenses.registry import make_defense
+
+    try:
+        sets: PerturbationSets = make_defense("safer", **dict(options)).defense.sets()
+    except StockadeError:
+        return None
+    return sets

@@ -1,0 +1,1 @@
+"""Ways to certify, one file for each kind of defense."""

@@ -1,0 +1,106 @@
+"""Ask the model again, with fresh copies: does anything speak against what was certified?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from stockade.certify.bounds import threshold
+from stockade.certify.certificate import Certificate
+from stockade.certify.evidence import Evidence, Sampled, read_evidence
+from stockade.certify.job import recorded_methods
+from stockade.certify.registry import NamedMethod, Question
+from stockade.certify.run import CertificateRun
+from stockade.certify.sampling import SampledMethod
+from stockade.core.errors import ModelError, SearchStopped
+from stockade.core.protocols import Classifier, Fingerprinted
+from stockade.core.seeds import derive_seed
+from stockade.core.text import Text
+from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scoring import ScoringService
+from stockade.jobs import ModelOptions
+
+UNLIKELY = 1e-6
+"""Copies refute a certificate if they would speak against a true one like this with a smaller chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resampled:
+    """How many certificates were put to the model again, and which of them fresh copies speak against.
+
+    `allowed` is how many may be wrong in the mean, by the alpha of the certificates.
+    """
+
+    checked: int
+    refuted: tuple[str, ...]
+    allowed: float
+
+    @property
+    def holds(self) -> bool:
+        return len(self.refuted) <= self.allowed
+
+
+def load_again(run: CertificateRun, model: str | None, options: ModelOptions) -> Classifier:
+    """The model of a run, from where it is now; another one is refused."""
+    classifier = options.load(model or run.manifest["model"]["reference"], seed=run.manifest["config"]["seed"])
+    found = classifier.fingerprint() if isinstance(classifier, Fingerprinted) else None
+    if found != run.manifest["model"]["fingerprint"]:
+        raise ModelError("The model is not the one that was certified: its fingerprint differs.")
+    return classifier
+
+
+def resample(
+    run: CertificateRun, classifier: Classifier, seed: int = 1, observer: Callable[[int], None] | None = None
+) -> Resampled:
+    """Draw copies of every certified text anew, as many as its method may, and compare."""
+    methods = {named.key: named for named in recorded_methods(run.manifest)}
+    scheduler = Scheduler.for_classifier(ScoringService(innermost(classifier)), 32)
+    certified = [one for one in run.iterate() if one.status == "certified"]
+    refuted, allowed = [], 0.0
+    searches = (_search(one, methods[one.method], classifier, seed) for one in certified)
+    for number, ended in enumerate(scheduler.run(searches), 1):
+        if isinstance(ended.result, SearchStopped):
+            raise ended.result
+        certificate, problem = ended.result
+        before = read_evidence(certificate.evidence or {})
+        allowed += before.plan.alpha if isinstance(before, Sampled) else 0.0
+        if problem is not None:
+            refuted.append(f"{certificate.method}, example {certificate.id}: {problem}")
+        if observer is not None:
+            observer(number)
+    return Resampled(len(certified), tuple(sorted(refuted)), allowed)
+
+
+def _search(
+    certificate: Certificate, named: NamedMethod, classifier: Classifier, seed: int
+) -> Search[tuple[Certificate, str | None]]:
+    method = named.method
+    if isinstance(method, SampledMethod):
+        method = replace(method, scheme="fixed", choose="label", alpha=UNLIKELY, target=None)
+    before = read_evidence(certificate.evidence or {})
+    fresh = derive_seed("resample", seed, certificate.seed)
+    question = Question(Text.parse(certificate.text, certificate.premise), before.chosen, fresh)
+
+    async def found() -> tuple[Certificate, str | None]:
+        now = await method.certify(question, classifier)
+        return certificate, _contradiction(certificate, before, now.evidence)
+
+    return Search(found, weight=len(certificate.text) * 1000)
+
+
+def _contradiction(certificate: Certificate, before: Evidence, now: Evidence | None) -> str | None:
+    """What fresh evidence says against a certificate, if it does."""
+    radius = certificate.radius
+    if now is None or radius is None:
+        return "no copies could be drawn"
+    if not isinstance(now, Sampled):
+        same = (now.chosen, now.radius()) == (before.chosen, radius)
+        return None if same else f"certified radius {radius}, now {now.radius()}"
+    if now.chosen != before.chosen:
+        return "another class wins over all copies"
+    needed = threshold(now.law.losses()[radius], now.rule)
+    if now.limits.high > needed:
+        return None
+    return (
+        f"radius {radius} needs more than {float(needed):.3f}, fresh copies show at most {float(now.limits.high):.3f}"
+    )

@@ -1,0 +1,234 @@
+"""Certifies texts: a coroutine for each, all their copies in shared batches, each certificate kept as it is found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+from stockade.certify.certificate import Certificate, Status, text_fingerprint
+from stockade.certify.evidence import Sampled
+from stockade.certify.job import CertificationJob
+from stockade.certify.registry import DEFAULT_METHOD, Finding, NamedMethod, Question, make_method
+from stockade.certify.run import CertificateRun
+from stockade.certify.store import FILE_NAME as STORE_NAME
+from stockade.certify.store import CertificateStore
+from stockade.core.errors import OptionError, RunError, SearchStopped
+from stockade.core.example import Example
+from stockade.core.files import in_temporary_folder, refuse_existing
+from stockade.core.protocols import Classifier
+from stockade.core.seeds import derive_seed
+from stockade.datasets import ExampleSet, prepare_examples
+from stockade.engine.batching import TokenBudget
+from stockade.engine.requests import Reach
+from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scoring import ScoringService
+from stockade.jobs import DataOptions, ModelOptions
+from stockade.runs.attack import Observer, Progress, check_answers, tuning_memory
+from stockade.runs.manifest import FILE_NAME, begin_run, read_manifest
+
+Found = tuple[int, Example, Finding | str, bool]
+
+
+def certify(
+    model: object,
+    data: object,
+    *methods: str,
+    alpha: float | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    whole_set: bool = False,
+    max_words: int = 5_000,
+    out: str | Path | None = None,
+    resume: bool = False,
+    concurrency: int = 32,
+    batch_tokens: int | None = None,
+    data_options: DataOptions | None = None,
+    model_options: ModelOptions | None = None,
+    observer: Observer | None = None,
+) -> CertificateRun:
+    """Certify the texts of `data` for a model inside a defense that certificates are about.
+
+    `model` is a folder that was trained with such a defense, or what `st.defend` returns. `methods` are names as
+    `stockade ls certificates` shows them, `ranmask-gap` if none is given, with a preset or options if you like:
+    `"ranmask-gap:alpha=0.001"`. `alpha` is the chance that a certificate may be wrong, for each text, or with
+    `whole_set` for all texts together. Without `out` the run lives in a temporary folder as long as the returned
+    object.
+    """
+    data_options = data_options or DataOptions()
+    named = [make_method(reference) for reference in methods or (DEFAULT_METHOD,)]
+    job = CertificationJob(
+        model,
+        data,
+        tuple(_with_alpha(one, alpha) for one in named),
+        seed,
+        whole_set,
+        max_words,
+        data_options if limit is None else replace(data_options, limit=limit),
+        model_options or ModelOptions(),
+    )
+    speed = _Speed(concurrency, batch_tokens)
+    if out is not None:
+        return _execute(job, speed, Path(out), resume, observer)
+    if resume:
+        raise RunError("There is nothing to resume without a run folder: name it with --out.")
+    return in_temporary_folder(lambda folder: _execute(job, speed, folder, False, observer))
+
+
+def resume_certification(
+    folder: str | Path, *, concurrency: int = 32, batch_tokens: int | None = None, observer: Observer | None = None
+) -> CertificateRun:
+    """Go on with an interrupted run; its manifest says with what."""
+    path = Path(folder)
+    job = CertificationJob.from_manifest(path, read_manifest(path))
+    return _execute(job, _Speed(concurrency, batch_tokens), path, True, observer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Speed:
+    """What changes how fast a run is, never its results."""
+
+    concurrency: int
+    batch_tokens: int | None
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "batch_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise OptionError(f"{name.replace('_', '-')} must be at least 1, not {value}.")
+
+
+def _with_alpha(named: NamedMethod, alpha: float | None) -> NamedMethod:
+    """The method with another alpha, where it has one."""
+    if alpha is None or not hasattr(named.method, "alpha"):
+        return named
+    return replace(named, method=replace(named.method, alpha=alpha))
+
+
+def _execute(
+    job: CertificationJob, speed: _Speed, folder: Path, resume: bool, observer: Observer | None
+) -> CertificateRun:
+    if not resume:
+        refuse_existing(folder, FILE_NAME)
+    classifier = job.model_options.load(job.model, seed=job.seed)
+    for named in job.methods:
+        named.method.check(classifier)
+    source = job.data_options.load(job.data)
+    for row in islice(source.rows(), 1):
+        check_answers(innermost(classifier), row.input)
+    options = job.data_options
+    examples = prepare_examples(
+        source, classifier.labels, limit=options.limit, seed=job.seed, label_map=options.label_map
+    )
+    begin_run(folder, job.manifest(classifier, examples), resume)
+    try:
+        run_certification(classifier, examples, job, folder, speed.concurrency, speed.batch_tokens, observer)
+    finally:
+        if (folder / STORE_NAME).exists():
+            CertificateRun(folder).write_summary()
+    return CertificateRun(folder)
+
+
+def run_certification(
+    classifier: Classifier,
+    examples: ExampleSet,
+    job: CertificationJob,
+    folder: Path,
+    concurrency: int = 32,
+    batch_tokens: int | None = None,
+    observer: Observer | None = None,
+) -> None:
+    """Certify every text that the run has no certificate for yet."""
+    base = innermost(classifier)
+    scoring = ScoringService(base, TokenBudget(batch_tokens, tuning_memory(base)))
+    scheduler = Scheduler.for_classifier(scoring, concurrency)
+    with CertificateStore(folder, writable=True) as store:
+        part = store.next_part()
+        for named in job.prepared(examples.size):
+            finished = store.finished_ids(named.key)
+            started, before = time.perf_counter(), scoring.rows
+            done = len(finished)
+            searches = _searches(classifier, examples, job, named, finished)
+            for ended in scheduler.run(searches):
+                position, certificate = _certificate(ended.result, named, job.seed, classifier.labels)
+                seconds, rows = time.perf_counter() - started, scoring.rows - before
+                store.add(certificate, position, part, seconds, rows)
+                done += 1
+                if observer is not None:
+                    observer(Progress(named.key, certificate.status, done, examples.size))
+
+
+def _searches(
+    classifier: Classifier, examples: ExampleSet, job: CertificationJob, named: NamedMethod, finished: set[str]
+) -> Iterator[Search[Found]]:
+    for position, example in enumerate(examples):
+        if example.id not in finished:
+            yield _search(classifier, position, example, job, named)
+
+
+def _search(
+    classifier: Classifier, position: int, example: Example, job: CertificationJob, named: NamedMethod
+) -> Search[Found]:
+    async def found() -> Found:
+        if len(str(example.text).split()) > job.max_words:
+            return position, example, f"the text has more than {job.max_words} words", False
+        try:
+            read = await Reach(example.text)
+            question = Question(example.text, example.label, _seed(job.seed, named.name, example.id))
+            finding: Finding | str = await named.method.certify(question, classifier)
+        except SearchStopped as reason:
+            return position, example, str(reason), False
+        return position, example, finding, len(read) < len(example.text)
+
+    return Search(found, weight=len(str(example.text)) * 1000)
+
+
+def _seed(seed: int, method: str, example: str) -> int:
+    return derive_seed(seed, "certify", method, example)
+
+
+def _certificate(
+    found: Found | SearchStopped, named: NamedMethod, seed: int, labels: Sequence[str]
+) -> tuple[int, Certificate]:
+    if isinstance(found, SearchStopped):
+        raise found
+    position, example, finding, truncated = found
+    text, premise = str(example.text), example.text.premise
+    failed = isinstance(finding, str)
+    evidence = None if isinstance(finding, str) else finding.evidence
+    selection = None if isinstance(finding, str) else finding.selection
+    radius = None if evidence is None else evidence.radius()
+    certificate = Certificate(
+        method=named.key,
+        id=example.id,
+        status="error" if failed else _status(radius, named.method.sound),
+        reason=finding if isinstance(finding, str) else _reason(finding, radius),
+        label=labels[example.label],
+        predicted=None if evidence is None else labels[evidence.chosen],
+        radius=radius,
+        insertions=evidence.insertions() if isinstance(evidence, Sampled) else None,
+        words=len(text.split()),
+        truncated=truncated,
+        selection=selection,
+        evidence=None if evidence is None else evidence.described(),
+        copies=sum(selection or ()) + (0 if evidence is None else evidence.copies),
+        seed=_seed(seed, named.name, example.id),
+        text=text,
+        premise=premise,
+        fingerprint=text_fingerprint(text, premise),
+    )
+    return position, certificate
+
+
+def _status(radius: int | None, sound: bool) -> Status:
+    if radius is None:
+        return "abstained"
+    return "certified" if sound else "claimed"
+
+
+def _reason(finding: Finding, radius: int | None) -> str | None:
+    if finding.reason is not None or radius is not None:
+        return finding.reason
+    return "no class wins by enough"

@@ -1,0 +1,34 @@
+"""What stands behind a defended model: certificates speak of one defense directly around one model that answers the
+same text in the same way always.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from stockade.core.errors import ModelError
+from stockade.core.protocols import Classifier
+from stockade.defenses.defended import Defended
+
+Defense = TypeVar("Defense")
+
+
+def smoothing(classifier: Classifier, kind: type[Defense], name: str, example: str) -> Defense:
+    """The defense of this kind that stands around the model; anything else is refused, with the reason."""
+    if not isinstance(classifier, Defended) or not isinstance(classifier.defense, kind):
+        found = classifier.name if isinstance(classifier, Defended) else "no defense"
+        raise ModelError(
+            f"This certificate is about a model inside {name}, and this one stands in {found}: add --defense "
+            f"{example}, or train one with stockade train DATA --arch … --defense {example} --out models/m"
+        )
+    if isinstance(classifier.inner, Defended):
+        raise ModelError(
+            f"{name} stands around another defense ({classifier.inner.name}), and a certificate speaks of one that "
+            "stands directly around the model: name one defense that answers."
+        )
+    if not classifier.inner.deterministic:
+        raise ModelError(
+            "The model inside the defense is randomised: asked twice about the same copy it may answer differently, "
+            "and then votes prove nothing. Certify a model in evaluation mode that always gives the same answer."
+        )
+    return classifier.defense

@@ -1,0 +1,113 @@
+"""Check a run of certificates: every radius must follow from its evidence, by arithmetic alone and without the model.
+
+With fresh copies (`resample`) it can also be seen whether the evidence itself still stands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stockade.certify.certificate import Certificate, text_fingerprint
+from stockade.certify.evidence import Claimed, DeletionLaw, Enumerated, Evidence, MaskingLaw, Sampled, read_evidence
+from stockade.certify.medians import corrected_alpha
+from stockade.certify.run import CertificateRun
+from stockade.core.errors import RunError, StockadeError
+from stockade.core.masks import kept_words
+from stockade.runs.run import SUMMARY_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """How many certificates were computed again, and what did not hold."""
+
+    checked: int
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems
+
+
+def recompute(run: CertificateRun) -> Recomputation:
+    """Compute every certificate of a run again from its evidence, and the summary from the certificates."""
+    problems, checked = [], 0
+    for certificate in run.iterate():
+        told = run.methods[certificate.method]
+        problems += [
+            f"{certificate.method}, example {certificate.id}: {problem}"
+            for problem in _problems(certificate, told, run.manifest)
+        ]
+        checked += 1
+    problems += _wrong_summary(run)
+    return Recomputation(checked, tuple(problems))
+
+
+def _problems(certificate: Certificate, method: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
+    if certificate.fingerprint != text_fingerprint(certificate.text, certificate.premise):
+        yield "the text is not the one that was certified: its fingerprint differs"
+    if certificate.words != len(certificate.text.split()):
+        yield f"recorded {certificate.words} words, the text has {len(certificate.text.split())}"
+    if certificate.evidence is None:
+        if certificate.radius is not None or certificate.status in ("certified", "claimed"):
+            yield "a certificate without evidence"
+        return
+    try:
+        evidence = read_evidence(certificate.evidence)
+        radius = evidence.radius()
+    except StockadeError as error:
+        yield f"the evidence makes no sense: {error}"
+        return
+    if radius != certificate.radius:
+        yield f"recorded radius {_shown(certificate.radius)}, the evidence gives {_shown(radius)}"
+    if certificate.copies != evidence.copies + sum(certificate.selection or ()):
+        yield f"recorded {certificate.copies} copies, the evidence has another number"
+    labels = manifest["model"]["labels"]
+    if certificate.predicted != labels[evidence.chosen]:
+        yield f"recorded {certificate.predicted}, the evidence is about {labels[evidence.chosen]}"
+    expected = "abstained" if radius is None else "certified" if method["sound"] else "claimed"
+    if certificate.status != expected:
+        yield f"recorded as {certificate.status}, the evidence says {expected}"
+    yield from _other_law(certificate, evidence, method, manifest)
+
+
+def _other_law(
+    certificate: Certificate, evidence: Evidence, method: Mapping[str, Any], manifest: Mapping[str, Any]
+) -> Iterator[str]:
+    """Evidence of other copies than those of the defense, or with more alpha than was allowed, proves nothing here."""
+    defense = manifest["model"]["defenses"][0]["options"]
+    law = evidence.law if isinstance(evidence, Sampled | Claimed) else None
+    if isinstance(evidence, Enumerated):
+        law = MaskingLaw(evidence.table.words, evidence.table.kept)
+    if isinstance(law, MaskingLaw | DeletionLaw) and law.words != certificate.words:
+        yield f"the evidence is of a text of {law.words} words, this one has {certificate.words}"
+    if isinstance(law, MaskingLaw):
+        kept = kept_words(certificate.words, defense["rate"], defense["kept"])
+        if law.kept != kept:
+            yield f"the evidence is of copies with {law.kept} words, the defense shows {kept}"
+    if isinstance(law, DeletionLaw) and law.kept_chance != defense["kept_chance"]:
+        yield f"the evidence is of another chance to stay ({law.kept_chance}), not {defense['kept_chance']}"
+    if isinstance(evidence, Sampled):
+        alpha = method["options"]["alpha"]
+        if manifest["config"]["whole_set"]:
+            alpha = corrected_alpha(alpha, manifest["data"]["size"])
+        if evidence.plan.alpha > alpha:
+            yield f"the evidence is read with alpha {evidence.plan.alpha}, the run allows {alpha}"
+
+
+def _wrong_summary(run: CertificateRun) -> list[str]:
+    path = run.folder / SUMMARY_NAME
+    if not path.exists():
+        return [f"{SUMMARY_NAME} is missing: the run was interrupted before its end"]
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(f"{path} cannot be read ({error}).") from None
+    same = written.get("methods") == json.loads(json.dumps(run.summary))["methods"]
+    return [] if same else [f"{SUMMARY_NAME} does not follow from the certificates"]
+
+
+def _shown(radius: int | None) -> str:
+    return "none" if radius is None else str(radius)
