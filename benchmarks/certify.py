@@ -141,7 +141,7 @@ def replayed(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[s
         assert found.evidence is not None
         radius = found.evidence.radius()
         radii.append(radius if found.evidence.chosen == log.example.label else None)
-        passes.append(found.evidence.copies + sum(found.selection or ()))
+        passes.append(found.evidence.copies + found.drawn)
     return row(radii, [log.words for log in logs], passes)
 
 

@@ -243,3 +243,18 @@ def test_a_fault_inside_the_model_costs_only_the_text_that_causes_it(fault: str,
     assert statuses["cursed fine film"][0] == "error"
     assert reason in (statuses["cursed fine film"][1] or "")
     assert statuses["great film"][0] == statuses["fine great"][0] == "success"
+
+
+def test_the_estimate_is_made_anew_once_as_many_words_are_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[int] = []
+    fitted = Estimate.fitted
+
+    def counting(vectors: NDArray[np.float32], numbers: dict[int, tuple[float, float]], caution: float) -> Estimate:
+        known.append(len(numbers))
+        return fitted(vectors, numbers, caution)
+
+    monkeypatch.setattr(Estimate, "fitted", counting)
+    victim = random_victim(0, words=3000)
+    best = sorted(victim.weights, key=lambda word: -victim.weights[word])
+    attack(victim, f"{best[20]} {best[300]}", OneWord(how="ec", sample=60))
+    assert known == [60, 120]

@@ -112,7 +112,7 @@ def test_a_document_says_all_that_is_needed_to_check_it(tmp_path: Path) -> None:
     run = st.certify(robust(), ROWS[:1] + LONG, out=tmp_path / "run")
     exact, sampled = run.documents()
     assert exact["alpha"] is None  # all 15 copies were asked
-    assert exact["statement"].startswith("The class stays positive under any change of up to 1 words")
+    assert exact["statement"].startswith("The class stays positive under any change of 1 word,")
     assert sampled["alpha"] == 0.05
     assert sampled["model_fingerprint"] == run.manifest["model"]["fingerprint"]
     assert sampled["defenses"][0]["options"]["rate"] == 0.7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from stockade.defenses.registry import make_defense
 from stockade.defenses.trained import combined_objective
 from stockade.lexicon import Neighbours, use_neighbours
 from stockade.training.kit import TrainingKit
+from stockade.training.objective import Batch, CrossEntropy
 from tests.defenses.adversarial_kit import LABELS, loss_at, make_batch, make_kit
+from tests.models.conftest import tiny_bert, tiny_tokenizer
 
 LONG = ("a good film with the story and a fine picture of fun", "the worst film")
 
@@ -172,3 +175,83 @@ def test_a_vocabulary_of_letters_is_refused() -> None:
 def test_bad_options(options: str, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         make_defense(f"adv-hotflip:{options}")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_neighbours_too_the_greatest_gains_are_taken_first(seed: int) -> None:
+    """A gain is over the token that stands there: what else fits badly is no better for it."""
+    kit = make_kit(seed=seed)
+    batch = make_batch(kit, ("good film fine picture great bad film good", "fine film"), (1, 0))
+    table = directions(good=0, great=10, fine=20, film=100, picture=110, bad=200)
+    with use_neighbours(table):
+        flips = flips_of(kit, rounds=1, share=0.25, candidates="neighbours", count=2, min_cosine=0.9)
+    near = {one: set(row) for one, row in enumerate(flips.candidates.tolist())}
+    expected = reference_flips(kit, batch, lambda one: near[one], 0.25)
+    assert torch.equal(flips.flipped(batch.tensors, batch.labels)["input_ids"], expected)
+
+
+def test_neighbours_are_as_near_as_was_asked_for() -> None:
+    kit = make_kit()
+    good, fine = kit.tokenizer.convert_tokens_to_ids(["good", "fine"])
+    for least, found in ((0.9, {good}), (0.6, {good, fine})):
+        with use_neighbours(directions(good=0, fine=45)):
+            flips = flips_of(kit, candidates="neighbours", count=2, min_cosine=least)
+        assert set(flips.candidates[good].tolist()) == found
+
+
+def test_what_begins_and_ends_a_text_is_not_flipped() -> None:
+    model, tokenizer = tiny_bert(), tiny_tokenizer()
+    tensors = dict(tokenizer(["great film", "a bad film was not great"], padding=True, return_tensors="pt"))
+    candidates = torch.tensor(sorted(word_tokens(tokenizer)))
+    found = FlipTraining(model, tokenizer, CrossEntropy(), candidates, 1, 1.0).flipped(tensors, torch.tensor([0, 1]))
+    special = torch.isin(tensors["input_ids"], torch.tensor(tokenizer.all_special_ids))
+    assert special.sum() == 2 * 2 + 4
+    assert torch.equal(found["input_ids"][special], tensors["input_ids"][special])
+    assert not torch.equal(found["input_ids"], tensors["input_ids"])
+
+
+def test_what_else_trains_sees_both_copies() -> None:
+    class Dropping(CrossEntropy):
+        def augment(self, batch: Batch) -> Batch:
+            return replace(batch, labels=batch.labels[1:])
+
+    kit = make_kit(plain=Dropping())
+    assert flips_of(kit).augment(make_batch(kit, LONG, (1, 0))).labels.tolist() == [0, 1, 0]
+
+
+class Listed:
+    """A tokenizer of these tokens."""
+
+    all_special_tokens = ()
+
+    def __init__(self, tokens: list[str]) -> None:
+        self.tokens = tokens
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def convert_ids_to_tokens(self, _: object) -> list[str]:
+        return self.tokens
+
+
+def test_words_are_whole_and_of_letters() -> None:
+    tokens = Listed(["good", "##ly", "3d", "...", "don't", "a", "café"])
+    assert word_tokens(tokens) == {0: "good", 5: "a", 6: "café"}
+
+
+def test_neighbours_of_a_large_vocabulary_are_those_of_a_plain_search() -> None:
+    """More words than are compared at once."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [first + second for first in letters for second in letters][:600]
+    matrix = np.random.default_rng(0).integers(-127, 128, (600, 3)).astype(np.int8)
+    table = Neighbours(tuple(words), matrix)
+    shuffled = words[::-1]
+    found = neighbour_tokens(Listed(shuffled), table, 4, 0.95)
+    unit = matrix / np.linalg.norm(matrix.astype(float), axis=1, keepdims=True)
+    for number in (0, 1, 80, 90, 300, 599):
+        own = words.index(shuffled[number])
+        cosines = unit @ unit[own]
+        near = [at for at in np.argsort(-cosines, kind="stable").tolist() if at != own and cosines[at] >= 0.95][:4]
+        expected = [shuffled.index(words[at]) for at in near]
+        assert len(expected) == 4
+        assert found[number].tolist() == [number, *expected]

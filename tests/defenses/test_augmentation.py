@@ -14,7 +14,7 @@ from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import ModelError, OptionError, RunError
 from stockade.core.example import Example
 from stockade.core.records import Outcome
-from stockade.core.text import TextInput
+from stockade.core.text import Text, TextInput
 from stockade.defenses.adversarial import attacked_texts as module
 from stockade.defenses.adversarial.attacked_texts import attacked_texts, load_victim
 from stockade.defenses.augmentation import Augmentation
@@ -204,3 +204,29 @@ def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_onc
 
 def test_without_a_rewriting_defense_there_is_no_rewrite() -> None:
     assert combined_rewrite([make_defense("ranmask"), make_defense("pgd")]) is None
+
+
+def test_the_attack_is_told_what_the_model_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a text that is cut after two words no third is tried; one of which nothing is read stays."""
+
+    class Windowed(WeightVictim):
+        def words_read(self, texts: list[Text]) -> list[range]:
+            return [range(0 if text.words[0] == "unread" else min(2, len(text.words))) for text in texts]
+
+    class Marking:
+        async def search(self, example: Example, rng: Random) -> Outcome:
+            return Outcome.found(example.text.replace_all(dict.fromkeys(example.indices, "x")))
+
+    monkeypatch.setattr(module, "make_attack", lambda name: NamedAttack(name, "paper", Marking(), name))
+    texts: list[TextInput] = ["good good good", "good", "unread good"]
+    assert attacked_texts(Windowed(VICTIM.weights), texts, ["positive"] * 3, "mark") == ["x x good", "x", "unread good"]
+
+
+def test_the_texts_that_are_kept_are_drawn_apart_from_those_that_are_attacked() -> None:
+    """Two random halves of forty texts have some in common, not all."""
+    defense = Augmentation("toy", variant="replace", words=1)
+    texts: list[TextInput] = ["good film"] * 40
+    for seed in range(5):
+        attacked, kept = defense.attacked_rows(texts, seed), defense.kept_rows(40, 20, seed)
+        assert len(attacked) == len(kept) == 20
+        assert 0 < len(set(attacked) & set(kept)) < 20

@@ -31,6 +31,7 @@ from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import WeightVictim
 from tests.training.tiny import OPTIONS, build, rows, tiny_origin
 
+from .adversarial_kit import make_kit
 from .firebert_kit import OpenVictim, write_table
 
 VICTIM_WEIGHTS = {"great": 3.0, "film": 2.0, "plot": 1.0}
@@ -256,3 +257,17 @@ def test_with_ranmask_the_alternatives_are_masked_too(table: str) -> None:
     masks = (found.tensors["input_ids"] == ENCODER.tokenizer.mask_token_id).sum(1)
     words = [len(str(one).split()) for one in found.inputs]
     assert masks.tolist() == [count - 1 for count in words]  # at this rate one word of each text stays
+
+
+def test_texts_that_differ_in_a_comma_draw_apart(table: str) -> None:
+    """Each text has its own random choices: not all have the same word replaced."""
+    options = fact(table, candidates=2, total_alternatives=1)
+    texts: list[TextInput] = [f"great film{',' * commas}" for commas in range(12)]
+    found = AlternativePool(options, OpenVictim(VICTIM_WEIGHTS), 0).of(texts)
+    assert len({one.words for (one,) in found}) > 2
+
+
+def test_a_reference_model_must_show_its_gradients(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.models.load_model", lambda reference, device: WeightVictim({}))
+    with pytest.raises(ModelError, match="fact needs the model's gradients"):
+        fact(table, reference_model="models/m").model(make_kit())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stockade.core.errors import ModelError, OptionError
-from stockade.core.protocols import WordVocabulary
+from stockade.core.protocols import ImportanceObjective, TokenScores, WordVocabulary
 from stockade.core.text import Text
 from stockade.defenses.defended import Defended
 from stockade.defenses.five import Five
@@ -131,3 +131,24 @@ def test_what_is_missing_is_said() -> None:
 def test_options_out_of_range_are_refused(options: dict[str, float], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         make_defense("five", **options)
+
+
+@dataclass
+class TwoSided(OpenVictim):
+    """Which word matters depends on what importance is the gradient of."""
+
+    def token_importance(self, texts: Sequence[Text], objective: ImportanceObjective) -> list[TokenScores]:
+        first = objective == "loss_pred"
+        return [tuple((float((at == 0) == first),) for at, _ in enumerate(text.words)) for text in texts]
+
+
+@pytest.mark.parametrize(("objective", "word"), [("loss_pred", 0), ("half_sq_norm", 1)])
+def test_importance_is_what_was_asked_for(objective: ImportanceObjective, word: int) -> None:
+    victim = TwoSided(WEIGHTS)
+    Defended("five", Five(importance=objective), victim).predict_proba(["great film"])
+    assert victim.noised[0].tokens == ((word, 0),)
+
+
+def test_the_twin_shows_mean_probabilities() -> None:
+    five = Five(samples=3, combine="vote")
+    assert five.twin() == Five(samples=3, combine="probability")

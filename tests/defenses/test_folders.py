@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from stockade.cli import main as command_line
-from stockade.core.errors import ModelError
+from stockade.core.errors import ModelError, OptionError
 from stockade.defenses.defended import Defended
 from stockade.defenses.folders import FILE_NAME, keep_defenses, kept_defenses
 from stockade.defenses.masked_training import MaskedTraining
@@ -22,6 +22,7 @@ from stockade.jobs import ModelOptions
 from stockade.models.encoding import TextEncoder
 from stockade.training.objective import Batch, CrossEntropy
 from tests.models.conftest import tiny_tokenizer
+from tests.toys import WeightVictim
 from tests.training.tiny import rows
 
 Command = Callable[..., tuple[int, str]]
@@ -120,3 +121,68 @@ def test_the_rate_of_a_curriculum_rises_in_the_first_part_of_the_training() -> N
     rates = [training.rate_at(progress) for progress in (0.0, 0.3, 0.6, 1.0)]
     assert rates == pytest.approx([0.3, 0.6, 0.9, 0.9])
     assert np.isclose(MaskedTraining(None, CrossEntropy(), 0.9, 1).rate_at(0.0), 0.9)  # type: ignore[arg-type]
+
+
+def test_a_folder_keeps_the_order_and_what_is_no_folder_keeps_nothing(tmp_path: Path) -> None:
+    chain = [make_defense("safer@vote", copies=3), make_defense("ranmask@snli"), make_defense("freelb")]
+    keep_defenses(tmp_path, chain)
+    assert [one.described() for one in kept_defenses(tmp_path)] == [one.described() for one in chain]
+    assert kept_defenses(tmp_path / FILE_NAME) == []
+    assert kept_defenses(tmp_path / "nowhere") == []
+
+
+def test_what_only_trains_must_be_in_the_model_that_it_is_named_for(tmp_path: Path) -> None:
+    options = ModelOptions(defenses=["fuse", "freelb"])
+    for model in (tmp_path, str(tmp_path), WeightVictim({})):
+        with pytest.raises(OptionError, match=r"freelb changes how .* this one was not trained with it"):
+            options.named_defenses(model)
+    keep_defenses(tmp_path, [make_defense("freelb")])
+    for model in (tmp_path, str(tmp_path)):
+        assert [one.name for one in options.named_defenses(model)] == ["fuse", "freelb"]
+        assert [one.name for one in ModelOptions().named_defenses(model)] == ["freelb"]
+        assert ModelOptions(defenses=["none"]).named_defenses(model) == []
+
+
+def test_more_words_are_hidden_as_a_training_goes_on() -> None:
+    """Of ten words 2 at the beginning, 5 halfway up, 8 from the end of the rise on."""
+    encoder = TextEncoder(tiny_tokenizer(), None, True, False)
+    training = MaskedTraining(encoder, CrossEntropy(), rate=0.8, kept=1, curriculum=0.2)
+    text = "a film was great and the film was not bad"
+    hidden = [
+        int((training.augment(batch(encoder, text, progress=progress)).tensors["input_ids"] == 4).sum())
+        for progress in (0.0, 0.3, 0.6, 1.0)
+    ]
+    assert hidden == [2, 5, 8, 8]
+
+
+def test_the_fewest_words_that_stay_stay_in_training_too() -> None:
+    encoder = TextEncoder(tiny_tokenizer(), None, True, False)
+    training = MaskedTraining(encoder, CrossEntropy(), rate=0.9, kept=3)
+    found = training.augment(batch(encoder, "a film was great and the film was not bad")).tensors["input_ids"]
+    assert int((found == 4).sum()) == 7
+
+
+@pytest.mark.parametrize("adds_texts", [True, False])
+def test_texts_are_added_before_words_are_hidden_and_tokens_changed_after(adds_texts: bool) -> None:
+    encoder = TextEncoder(tiny_tokenizer(), None, True, False)
+    masks: list[int] = []
+
+    class Counting(CrossEntropy):
+        def augment(self, batch: Batch) -> Batch:
+            masks.append(int((batch.tensors["input_ids"] == 4).sum()))
+            return batch
+
+    Counting.adds_texts = adds_texts  # type: ignore[attr-defined]
+    training = MaskedTraining(encoder, Counting(), rate=0.5, kept=1)
+    found = training.augment(batch(encoder, "the film was bad"))
+    assert masks == [0 if adds_texts else 2]
+    assert int((found.tensors["input_ids"] == 4).sum()) == 2
+
+
+def test_the_loss_is_that_of_what_it_stands_around() -> None:
+    class Seven(CrossEntropy):
+        def loss(self, model: object, batch: Batch) -> torch.Tensor:
+            return torch.tensor(7.0)
+
+    training = MaskedTraining(None, Seven(), rate=0.5, kept=1)  # type: ignore[arg-type]
+    assert training.loss(None, None) == 7  # type: ignore[arg-type]

@@ -167,3 +167,23 @@ def test_hull_does_not_nest_with_other_searches() -> None:
     inside = make_kit(plain=make_defense("pgd").defense.objective(kit))
     with pytest.raises(OptionError, match="hull and another defense"):
         hull_of(inside)
+
+
+def test_a_batch_without_synonyms_costs_one_pass() -> None:
+    kit = make_kit()
+    with seen_vectors(kit.network) as passes:
+        hull_of(kit).loss(kit.network, make_batch(kit, ["the story", "dull"], [1, 0]))
+    assert len(passes) == 1
+
+
+def test_a_word_without_a_gradient_keeps_its_weights() -> None:
+    scores = torch.tensor([[1.0, 2.0], [1.0, 2.0], [1.0, -torch.inf]])
+    gradient = torch.tensor([[torch.nan, torch.nan], [3.0, 4.0], [5.0, torch.nan]])
+    after = HullAscent(1, 0.5, 0.0, None).ascended(scores, gradient)
+    torch.testing.assert_close(after, torch.tensor([[1.0, 2.0], [1.3, 2.4], [1.5, -torch.inf]]))
+
+
+def test_the_start_is_the_one_that_was_asked_for() -> None:
+    kit = make_kit()
+    assert hull_of(kit, start="dirichlet", concentration=0.5).ascent.concentration == 0.5
+    assert hull_of(kit, start="normal", concentration=0.5).ascent.concentration is None

@@ -74,3 +74,9 @@ def test_what_does_not_fit_is_said() -> None:
         wrap(OpenVictim({}), [make_defense("mask-top"), make_defense("fuse")])
     with pytest.raises(OptionError, match="mask-top hides 0 words in 8 copies"):
         make_defense("mask-top", words=0)
+
+
+def test_of_a_pair_the_premise_stays_and_a_black_box_sees_the_mask_it_was_told() -> None:
+    victim = OpenVictim(WEIGHTS)
+    Defended("mask-top", MaskTop(mask="___"), victim).predict_proba([("the great day", "the great film")])
+    assert victim.asked == [("the great day", "the great film"), ("the great day", "the ___ film")]

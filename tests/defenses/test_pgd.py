@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -142,3 +143,20 @@ def test_one_search_for_the_worst_vectors_is_enough() -> None:
     inside = make_kit(plain=make_defense("freelb").defense.objective(kit))
     with pytest.raises(OptionError, match="pgd and another defense of pgd, freelb and hull were named"):
         make_defense("pgd").defense.objective(inside)
+
+
+@pytest.mark.parametrize("outer", ["pgd", "freelb", "hull"])
+@pytest.mark.parametrize("inner", ["pgd", "freelb", "hull"])
+def test_nor_does_one_search_stand_around_another_with_something_between(outer: str, inner: str) -> None:
+    kit = make_kit()
+    for name in (inner, "safer"):
+        kit = replace(kit, plain=make_defense(name).defense.objective(kit))
+    with pytest.raises(OptionError, match=f"{outer} and another defense of pgd, freelb and hull were named"):
+        make_defense(outer).defense.objective(kit)
+
+
+def test_a_gradient_that_is_not_finite_moves_nothing() -> None:
+    gradient = torch.tensor([[[float("inf"), 1.0]], [[3.0, 4.0]]])
+    here = torch.full((2, 1, 2), 0.1)
+    after = Ascent(1, 1.0, 0.0, 0.0).ascended(here, gradient, torch.ones(2, 1, dtype=torch.bool))
+    torch.testing.assert_close(after, torch.tensor([[[0.1, 0.1]], [[0.7, 0.9]]]))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import pytest
 
 import stockade as st
 from stockade.core.errors import OptionError
 from stockade.defenses.defended import Defended
 from stockade.defenses.registry import DefenseEntry, NamedDefense, check_order, defenses, make_defense, wrap
+from stockade.defenses.trained import combined_objective, combined_rewrite
 from stockade.jobs import ModelOptions
+from stockade.models.language import LanguageModels
 from tests.toys import WeightVictim
 
 
@@ -85,3 +90,37 @@ def test_none_is_the_bare_model() -> None:
     victim = WeightVictim({})
     assert not isinstance(ModelOptions(defenses=["none"]).load(victim), Defended)
     assert isinstance(ModelOptions(defenses=["ranmask"]).load(victim), Defended)
+
+
+def test_the_order_is_looked_at_in_training_too() -> None:
+    with pytest.raises(OptionError, match="so it cannot stand around ranmask"):
+        combined_objective([training_only(), make_defense("ranmask")])
+    assert combined_objective([make_defense("fuse")]) is None
+
+
+@dataclass(frozen=True)
+class Signing:
+    """Writes its name behind every training text."""
+
+    name: str = "signing"
+
+    def rewrite(
+        self, inputs: Sequence[str], labels: Sequence[int], classes: tuple[str, ...], seed: int
+    ) -> tuple[list[str], Sequence[int]]:
+        return [f"{one} {self.name}" for one in inputs], labels
+
+
+def test_the_innermost_defense_rewrites_first() -> None:
+    entry = DefenseEntry("signing", Signing, "a paper", {"paper": {}})
+    outer, inner = (NamedDefense("signing", "paper", Signing(name), entry) for name in ("outer", "inner"))
+    rewrite = combined_rewrite([outer, make_defense("fuse"), inner])
+    assert rewrite is not None
+    assert rewrite(["a", "b"], [0, 1], ("n", "p"), 0) == (["a inner outer", "b inner outer"], [0, 1])
+    assert combined_rewrite([make_defense("fuse")]) is None
+
+
+def test_a_loaded_model_has_the_seed_and_the_language_models_of_its_run() -> None:
+    language = LanguageModels("a-masked-lm", "an-encoder")
+    model = ModelOptions(defenses=["ranmask"]).load(WeightVictim({}), seed=4, language=language)
+    assert isinstance(model, Defended)
+    assert (model.seed, model.language) == (4, language)

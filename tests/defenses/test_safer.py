@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from stockade.core.text import Text
 from stockade.defenses.registry import make_defense
 from stockade.defenses.safer import Safer
 from stockade.lexicon.perturbation_sets import load_perturbation_sets
+from stockade.training.objective import Batch, CrossEntropy
 from tests.defenses.adversarial_kit import make_batch, make_kit
 from tests.toys import WeightVictim
 
@@ -155,3 +157,25 @@ def test_it_is_attacked_like_any_model(table: str) -> None:
 def test_bad_options(options: str, said: str) -> None:
     with pytest.raises(OptionError, match=said):
         make_defense(f"safer:{options}")
+
+
+def test_a_text_without_sets_is_its_only_copy(table: str) -> None:
+    text = Text.parse("the film")
+    assert safer(table).perturbed(text, np.random.default_rng(0), 30) == [text]
+
+
+def test_the_least_cosine_decides_who_is_a_synonym(table: str) -> None:
+    """Without the mean of all vectors the cosine of "good" is 0.9984 with "great" and 0.9934 with "fine"."""
+    words = {least: safer(table, min_cosine=least).sets().of("good") for least in (0.8, 0.997)}
+    assert words == {0.8: ("good", "fine", "great"), 0.997: ("good", "great")}
+
+
+def test_training_keeps_premises_and_hands_on_what_it_made(table: str) -> None:
+    class Doubling(CrossEntropy):
+        def augment(self, batch: Batch) -> Batch:
+            return replace(batch, inputs=batch.inputs * 2)
+
+    kit = make_kit(plain=Doubling())
+    found = safer(table).objective(kit).augment(make_batch(kit, [("a good story", "a bad film")] * 20, [1] * 20))
+    assert len(found.inputs) == 40
+    assert set(found.inputs) == {("a good story", "a bad film"), ("a good story", "a awful film")}

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -16,6 +17,8 @@ from stockade.defenses.registry import make_defense
 from stockade.defenses.replacements import neighbour_table, replacements
 from stockade.defenses.switch import Switch, check_importance, order_of, ranked_words
 from stockade.lexicon import Neighbours, load_neighbours, use_neighbours
+from stockade.lexicon.neighbours import write_neighbours
+from stockade.lexicon.vectors import WordVectors
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import BagEncoder, WeightVictim
@@ -216,3 +219,26 @@ def test_a_black_box_is_told_what_is_missing() -> None:
     with pytest.raises(ModelError, match=r"fuse needs the model's gradients.*choose a defense that needs scores only"):
         check_importance("fuse", WeightVictim({}))
     check_importance("fuse", VICTIM)
+
+
+def test_a_filter_that_refuses_some_still_keeps_no_more_than_it_wants(table: str) -> None:
+    """ "picture" is far from "film", all else is near: five of the eight alternatives pass."""
+    text = Text.parse("zebra film plot")
+    encoder = BagEncoder({"film": 0.1, "movie": 0.1, "picture": 3.0, "plot": 0.1, "story": 0.1, "great": 0.1})
+    wanted = {"similarity": "filter", "candidates": 2, "total_alternatives": 2, "multiplier": 4}
+    for seed in range(10):
+        drawn = alternatives(switch(table, candidates=2), text, seed)
+        near = [one for one in drawn if "picture" not in one]
+        assert (len(drawn), len(near)) == (8, 5)
+        assert alternatives(switch(table, **wanted), text, seed, encoder=encoder) == near[:2]
+
+
+def test_words_of_another_part_of_speech_are_left_out_if_that_is_wanted(tmp_path: Path) -> None:
+    """ "greatly" is nearer to "great" than "good" is, but an adverb."""
+    words = ("great", "greatly", "good")
+    angles = np.radians([0.0, 3.0, 6.0])
+    vectors = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
+    path = tmp_path / "neighbours.npz"
+    write_neighbours(WordVectors(words, vectors), path, {})
+    found = [alternatives(switch(str(path), match_pos=same), Text.parse("great film")) for same in (True, False)]
+    assert found == [["good film"], ["greatly film"]]

@@ -18,12 +18,14 @@ from stockade.core.text import Text, TextInput
 from stockade.datasets import load_data, prepare_examples
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
+from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
-from stockade.engine.requests import Confirm, Draw, Masked, Score
+from stockade.engine.language import EmbeddingService
+from stockade.engine.requests import ClassNames, Confirm, Draw, Embed, Masked, Request, Score, Zeroed
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.runs.attack import AttackSettings, run_attacks
 from stockade.runs.store import Store
-from tests.toys import RandomVictim, WeightVictim
+from tests.toys import BagEncoder, RandomVictim, WeightVictim
 
 TEXTS = [
     ("a great little film", "positive"),
@@ -189,3 +191,112 @@ def test_searches_may_see_another_classifier_than_the_one_they_fool(tmp_path: Pa
     for record in records:
         if record.adversarial is not None and record.adversarial_scores is not None:
             assert record.adversarial_scores == tuple(victim.predict_proba([record.adversarial])[0])
+
+
+def test_the_answers_to_all_texts_of_a_round_are_computed_together() -> None:
+    victim = WeightVictim(WEIGHTS)
+    make_scoring(Composite(victim, flipped)).answer_scores([question("good", "dull"), question("great")])
+    assert victim.batches == [3]
+
+
+def test_the_budget_of_a_batch_is_that_of_the_model_inside() -> None:
+    """Of texts of four tokens two fit into eight."""
+    victim = WeightVictim(WEIGHTS)
+    strings = [f"good film {at:02}" for at in range(6)]
+    make_scoring(Composite(victim, flipped), TokenBudget(8)).answer_scores([question(*strings)])
+    assert victim.batches == [2, 2, 2]
+
+
+def test_a_deterministic_composite_makes_the_same_choices_when_a_text_is_confirmed() -> None:
+    composite = Composite(WeightVictim(WEIGHTS), flipped)
+    make_scoring(composite).answer_confirmations([Confirm(Text.parse("good"), 2, Draw(4, 7))])
+    assert composite.asked == [("good", 0)] * 2
+
+
+def test_pairs_with_the_same_hypothesis_are_different_texts() -> None:
+    victim = RandomVictim(classes=2)
+    service = make_scoring(Composite(victim, flipped))
+    (answer,) = service.answer_scores([Score([Text.parse("a dog", "one"), Text.parse("a dog", "two")])])
+    expected = victim.predict_proba([("one", "a dog"), ("two", "a dog")])
+    assert [scores.probabilities for scores in answer] == [tuple(row[::-1]) for row in expected]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_sentence_encoder_is_there_at_every_depth(depth: int) -> None:
+    """Also for an answer inside an answer."""
+
+    async def like_good(text: Text) -> Scores:
+        vectors = await Embed([str(text), "good"])
+        cosine = float(vectors[0] @ vectors[1])
+        return Scores((1 - cosine, cosine))
+
+    model: Classifier = Composite(WeightVictim(WEIGHTS), like_good)
+    for _ in range(depth - 1):
+        model = Composite(model, flipped)
+    (answer,) = make_scoring(model, embedding=EmbeddingService(BagEncoder)).answer_scores([question("good good")])
+    expected = (0.0, 1.0) if depth == 1 else (1.0, 0.0)
+    assert answer[0].probabilities == pytest.approx(expected, abs=1e-6)  # type: ignore[index]
+
+
+def test_what_is_computed_for_others_is_charged_to_the_model_inside() -> None:
+    service = make_scoring(Composite(WeightVictim(WEIGHTS), flipped))
+    service.charge(3, 0.5)
+    assert (service.rows, service.model_seconds) == (3, 0.5)
+
+
+def test_no_two_choices_of_a_search_are_the_same_whatever_it_asks_together() -> None:
+    composite = Composite(WeightVictim(WEIGHTS), flipped, deterministic=False)
+    good, dull = Text.parse("good"), Text.parse("dull")
+
+    async def asking() -> None:
+        await Score([good, dull])
+        await Score([good])
+        await Confirm(good, draws=3)
+        await Score([good, dull])
+
+    list(Scheduler.for_classifier(make_scoring(composite)).run([Search(asking, draws=9)]))
+    assert len(composite.asked) == 2 + 1 + 3 + 2
+    assert len({draw for _, draw in composite.asked}) == len(composite.asked)
+
+
+@dataclass
+class ZeroingVictim(WeightVictim):
+    """Also answers as if a word were not there."""
+
+    def predict_zeroed(self, places: list[tuple[Text, int]]) -> Probabilities:
+        return self.predict_proba([str(text.delete(index)) for text, index in places])
+
+
+def seen_through(request: Request[Any], victim: Classifier, view: Classifier) -> tuple[Any, int]:
+    """The answer to a search that looks through a view, and how many rows of the view it cost."""
+    service = make_scoring(view)
+
+    async def asking() -> Any:
+        return await request
+
+    (ended,) = Scheduler.for_classifier(make_scoring(victim), through=service).run([Search(asking)])
+    return ended.result, service.rows
+
+
+def test_searches_through_a_view_look_into_the_view() -> None:
+    victim, view = ZeroingVictim({"good": 1.0}), ZeroingVictim({"good": -1.0}, bias=0.5, labels=("n", "p"))
+    rows, cost = seen_through(Masked(["good", "film"], None, np.array([[True, True], [False, True]])), victim, view)
+    assert rows[:, 1] == pytest.approx([1 / (1 + np.exp(0.5)), 1 / (1 + np.exp(-0.5))])
+    assert cost == 2
+    (scores,), cost = seen_through(Zeroed([(Text.parse("good film"), 0)]), victim, view)
+    assert scores.probabilities[1] == pytest.approx(1 / (1 + np.exp(-0.5)))
+    assert cost == 1
+    assert seen_through(ClassNames(), victim, view)[0] == ("negative", "positive"), "the classes are the victim's"
+
+
+def test_clean_texts_go_to_the_victim_and_questions_to_the_view_in_any_order() -> None:
+    """All in one round: each search has the answer to its own question."""
+    victim, view = WeightVictim({"good": 1.0}), WeightVictim({"good": -1.0})
+
+    async def asking(counted: bool) -> tuple[bool, int]:
+        return counted, (await Score([Text.parse("good")], counted=counted))[0].label
+
+    scheduler = Scheduler.for_classifier(make_scoring(victim), through=make_scoring(view))
+    counted = [True, False, True, False, False]
+    ended = scheduler.run(Search(lambda one=one: asking(one)) for one in counted)  # type: ignore[misc]
+    assert [one.result for one in ended] == [(one, 0 if one else 1) for one in counted]

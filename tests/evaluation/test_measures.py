@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.core.statistics import wilson
+from stockade.evaluation.grid import CellResult, Row
 from stockade.evaluation.measures import macro_f1, paired, share_over_seeds, t_interval, worst_of_seeds
-from stockade.evaluation.outcomes import Fate, counts, fates
+from stockade.evaluation.outcomes import Fate, cell_fates, counts, fates, is_complete, row_fates
 
 STATUSES = st.sampled_from(["success", "failed", "skipped", "error"])
 TRIED = st.sampled_from(["success", "failed", "error"])
@@ -119,3 +120,39 @@ def test_of_several_seeds_the_least_sure_speaks() -> None:
     found = worst_of_seeds({3: {"gained": 8, "p": 0.01}, 4: {"gained": 5, "p": 0.2}})
     assert (found["seed"], found["p"], found["gained"]) == (4, 0.2, 5)
     assert found["by_seed"]["3"]["p"] == 0.01
+
+
+def row(**statuses: Any) -> Row:
+    """Two attacks in two ways with two seeds on one text that the model gets right; cells are `attack_way_seed`."""
+    cells = {}
+    for name, status in statuses.items():
+        attack, way, seed = name.split("_")
+        cells[attack, way, int(seed)] = CellResult({"0": status}, None)
+    return Row("m", "d", {0: answers(("a", "a")), 1: answers(("a", "a"))}, ("direct", "twin"), cells)
+
+
+def test_the_worst_case_of_a_row_is_over_all_ways_and_the_attacks_that_are_asked_about() -> None:
+    """Only the second attack by the second way fools the text, and only with the second seed."""
+    whole = row(
+        x_direct_0="failed", x_twin_0="failed", y_direct_0="failed", y_twin_0="failed",
+        x_direct_1="failed", x_twin_1="failed", y_direct_1="failed", y_twin_1="success",
+    )  # fmt: skip
+    assert row_fates(whole, 1, ["x", "y"]) == {"0": "fooled"}
+    assert row_fates(whole, 1, ["y"]) == {"0": "fooled"}
+    assert row_fates(whole, 1, ["x"]) == {"0": "robust"}
+    assert row_fates(whole, 0, ["x", "y"]) == {"0": "robust"}
+    assert row_fates(whole, 0, ["z"]) is None
+    assert is_complete(whole, [0, 1], ["x", "y"])
+
+
+def test_a_row_is_complete_only_with_every_cell() -> None:
+    part = row(x_direct_0="failed", x_twin_0="failed", y_direct_0="failed", x_direct_1="failed")
+    assert is_complete(part, [0], ["x"])
+    assert not is_complete(part, [0], ["x", "y"])
+    assert not is_complete(part, [0, 1], ["x"])
+    assert not is_complete(Row("m", "d", {}, (), {}), [0], [])
+
+
+def test_a_cell_by_itself_counts_as_its_run_does() -> None:
+    found = cell_fates({"0": "success", "1": "failed", "2": "skipped", "3": "error"})
+    assert found == {"0": "fooled", "1": "robust", "2": "wrong", "3": "unknown"}

@@ -151,3 +151,9 @@ def test_files_without_successes_or_labels_are_refused(file: Callable[[str, str]
         load_premade(file("none.csv", "perturbed_text,label,result_type\nbad film,0,Failed\n"))
     with pytest.raises(DataError, match="no true labels"):
         load_premade(file("bare.csv", "original_text,perturbed_text\na bad film,a bda film\n"))
+
+
+def test_an_expectation_is_over_as_many_draws_as_were_asked_for() -> None:
+    language = LanguageModels("a-masked-lm", "an-encoder")
+    hiding = Defended("hiding", Hiding(), victim())
+    assert views(hiding, 7, language)["expectation"] == Averaged(hiding, 7, language)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from stockade.core.records import Status
 from stockade.core.statistics import wilson
-from stockade.runs.metrics import assert_identity, summarise_attack, warnings_for
+from stockade.runs.metrics import assert_identity, sharp_votes, summarise_attack, warnings_for
 from stockade.runs.store import Effort
 from tests.runs.records import record
 
@@ -65,3 +65,17 @@ def test_accuracy_below_chance_is_pointed_out() -> None:
     assert warnings_for({"toy": summary_of(6, 14)}, ("a", "b", "c", "d")) == []
     assert "nothing was attacked" in warnings_for({"toy": summary_of(0, 3)}, labels)[0]
     assert "2 examples ended in an error" in warnings_for({"toy": summary_of(12, 3, 2)}, labels)[0]
+
+
+def test_votes_are_sharp_where_all_copies_agree_whichever_class_it_is() -> None:
+    """Of three scored texts two are unanimous; a text that was not scored does not count."""
+    scores = [(0.0, 1.0), (1.0, 0.0), (0.05, 0.95), None]
+    assert sharp_votes([record(at, original_scores=one) for at, one in enumerate(scores)]) == pytest.approx(2 / 3)
+    assert sharp_votes([record(0, original_scores=None)]) is None
+    assert sharp_votes([record(0, original_scores=(0.4, 0.6))]) == 0
+
+
+@pytest.mark.parametrize(("share", "warned"), [(None, False), (0.49, False), (0.5, True), (1.0, True)])
+def test_sharp_votes_are_warned_of_from_one_half_on(share: float | None, warned: bool) -> None:
+    told = warnings_for({"toy": summary_of(12, 8)}, ("negative", "positive"), share)
+    assert any("no evidence of robustness" in sentence for sentence in told) == warned

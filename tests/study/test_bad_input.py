@@ -111,7 +111,7 @@ def test_articles_put_right_are_warned_of(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r'no study "bea" \(found: attention, bae\)\. Did you mean "bae"\?'):
+    with pytest.raises(OptionError, match=r'no study "bea" \(found: attention, bae, masking\)\. Did you mean "bae"\?'):
         st.study("bea", "builtin:sentiment-cnn", "builtin:reviews")
     with pytest.raises(OptionError, match="MODEL and DATA are missing"):
         st.study("bae")

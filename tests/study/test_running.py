@@ -104,7 +104,7 @@ def test_the_command_says_what_is_missing(folder: Path) -> None:
         assert isinstance(result.exception, OptionError), result.output
         return str(result.exception)
 
-    assert "(found: attention, bae)" in refusal("tranfer", "builtin:sentiment-cnn", "data.csv")
+    assert "(found: attention, bae, masking)" in refusal("tranfer", "builtin:sentiment-cnn", "data.csv")
     assert "MODEL and DATA are missing" in refusal("bae")
     assert "--resume needs the run's folder" in refusal("bae", "--resume")
     assert "--label-map spam" in refusal("bae", "builtin:sentiment-cnn", "data.csv", "--label-map", "spam")

@@ -235,3 +235,39 @@ def _write_victim(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = "".join(f"{text},{label}\n" for text, label in DATA[:2])
     (folder / "data.csv").write_text("text,label\n" + lines)
     monkeypatch.syspath_prepend(str(folder))
+
+
+def test_every_trial_draws_apart_whatever_round_it_is_in() -> None:
+    """Trials of one round have the options that each has alone, and no two have the same."""
+    sampler = make_sampler("random", {"rate": Numbers(0.1, 0.9), "copies": Numbers(2, 90, whole=True)}, 3)
+    together = sampler.choose([0, 1, 2, 3], [])
+    done = [Trial(number, options, 1, 1.0, 0.5, 0.5) for number, options in enumerate(together)]
+    assert [sampler.choose([number], done[:number])[0] for number in range(4)] == together
+    assert sampler.choose([2, 3], done[:2]) == together[2:]
+    assert len({tuple(options.values()) for options in together}) == 4
+
+
+def test_an_objective_of_zero_is_better_than_one_below() -> None:
+    """Options that cost too many clean texts have an objective below zero."""
+    goal = Goal(least_clean=0.8)
+    costly, kept = (Trial(at, {}, 9, clean, 0.0, goal.value(clean, 0.0)) for at, clean in enumerate((0.5, 0.9)))
+    assert best_of([costly, kept]) == kept
+
+
+def test_optunas_seed_is_of_the_search_and_the_round() -> None:
+    seeds: list[int] = []
+
+    class Study:
+        def ask(self, distributions: dict[str, Any]) -> Any:
+            return types.SimpleNamespace(params={})
+
+    fake = types.SimpleNamespace(
+        logging=types.SimpleNamespace(set_verbosity=lambda level: None, ERROR=0),
+        samplers=types.SimpleNamespace(TPESampler=lambda seed: seeds.append(seed)),
+        create_study=lambda direction, sampler: Study(),
+        distributions=types.SimpleNamespace(FloatDistribution=lambda low, high, log: None),
+    )
+    for seed, first in ((1, 0), (1, 0), (1, 2), (2, 0)):
+        OptunaSampler({"rate": Numbers(0.1, 0.9)}, seed, "TPESampler", fake).choose([first, first + 1], [])
+    assert seeds[0] == seeds[1]
+    assert len(set(seeds)) == 3

@@ -37,10 +37,16 @@ def statement(certificate: Certificate, method: Mapping[str, Any]) -> str:
         return f"NOT A CERTIFICATE. Claimed: {certificate.predicted}, radius {certificate.radius}"
     alpha = _alpha(certificate)
     chance = "" if alpha is None else f" (wrong with a chance of at most {alpha:g} over the draws)"
-    threat = method["threat"].replace(" d ", f" {certificate.radius} ")
+    threat = _with_radius(method["threat"], certificate.radius)
     if certificate.radius == 0:
         return f"The class is {certificate.predicted}; nothing is said of changed texts{chance}"
     return f"The class stays {certificate.predicted} under {threat}{chance}"
+
+
+def _with_radius(threat: str, radius: int) -> str:
+    """What a radius of d says, of this one."""
+    told = threat.replace(" d ", f" {radius} ")
+    return told.replace("up to 1 words", "1 word") if radius == 1 else told
 
 
 def _alpha(certificate: Certificate) -> float | None:

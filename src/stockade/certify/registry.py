@@ -27,6 +27,9 @@ class Finding:
 
     evidence: Evidence | None
     selection: tuple[int, ...] | None = None
+    """Votes of the copies that chose the class."""
+    drawn: int = 0
+    """How many copies that were; some may have voted for nothing."""
     reason: str | None = None
 
 

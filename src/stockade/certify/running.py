@@ -213,7 +213,7 @@ def _certificate(
         truncated=truncated,
         selection=selection,
         evidence=None if evidence is None else evidence.described(),
-        copies=sum(selection or ()) + (0 if evidence is None else evidence.copies),
+        copies=0 if isinstance(finding, str) or evidence is None else finding.drawn + evidence.copies,
         seed=_seed(seed, named.name, example.id),
         text=text,
         premise=premise,

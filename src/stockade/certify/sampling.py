@@ -50,10 +50,10 @@ class SampledMethod:
 
     `alpha` is the chance that a certificate may be wrong, per text. At most `most` copies are counted, with looks at
     `first`, then always `growth` times as many: `scheme` says how alpha is shared among the looks and when to stop
-    (see `sequential`); `fixed` looks once. At most `selection` copies, fewer when one class is clearly ahead, choose the
-    class before, and are not counted; with `choose=label` it is the true class instead, which only an evaluation knows.
-    With `target` sampling ends when it is known whether the radius is at least that. `ensemble` says whether copies
-    vote or their probabilities are averaged.
+    (see `sequential`); `fixed` looks once. At most `selection` copies, fewer when one class is clearly ahead, choose
+    the class before, and are not counted; with `choose=label` it is the true class instead, which only an evaluation
+    knows. With `target` sampling ends when it is known whether the radius is at least that. `ensemble` says whether
+    copies vote or their probabilities are averaged.
     """
 
     sound: ClassVar[bool] = True
@@ -83,10 +83,10 @@ class SampledMethod:
         """What the copies of a text prove."""
         if copies.population is not None and copies.population <= FEW * self.first:
             return await self._counted_all(copies, copies.population, classes)
-        chosen, selection = question.label, None
+        chosen, selection, drawn = question.label, None, 0
         if self.choose == "votes":
             seen = await self._selected(copies, classes)
-            chosen, selection = self._best(seen), seen.tally.counts
+            chosen, selection, drawn = self._best(seen), seen.tally.counts, seen.copies
         if chosen is None:
             return Finding(None, reason="choose=label needs data with labels")
         plan, seen, losses = self.plan(copies.population), _Seen(classes), copies.law.losses()
@@ -94,7 +94,7 @@ class SampledMethod:
             seen = seen.with_rows(await copies.ask("estimation", start, stop))
             if decide(self._counted(seen), chosen, plan, self.rule, losses, self.target).done:
                 break
-        return Finding(Sampled(copies.law, self.rule, plan, chosen, self._counted(seen)), selection)
+        return Finding(Sampled(copies.law, self.rule, plan, chosen, self._counted(seen)), selection, drawn)
 
     async def _selected(self, copies: Copies, classes: int) -> _Seen:
         """Copies until one class is clearly ahead. They are not counted again, so any rule may end this."""

@@ -62,8 +62,8 @@ def _problems(certificate: Certificate, method: Mapping[str, Any], manifest: Map
         return
     if radius != certificate.radius:
         yield f"recorded radius {_shown(certificate.radius)}, the evidence gives {_shown(radius)}"
-    if certificate.copies != evidence.copies + sum(certificate.selection or ()):
-        yield f"recorded {certificate.copies} copies, the evidence has another number"
+    if certificate.copies < evidence.copies + sum(certificate.selection or ()):
+        yield f"recorded {certificate.copies} copies, the evidence has more"
     labels = manifest["model"]["labels"]
     if certificate.predicted != labels[evidence.chosen]:
         yield f"recorded {certificate.predicted}, the evidence is about {labels[evidence.chosen]}"

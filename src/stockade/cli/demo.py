@@ -62,8 +62,8 @@ def command(out: Path, limit: int, seed: int) -> None:
     runs.append(after)
     report = write_report(runs, folder / "report.html")
     screen.print(
-        "\nAttacks that fail prove nothing. What can be proved: on how many texts no change at all of d words, found by "
-        "whatever attack, changes the class that most masked copies vote for:\n"
+        "\nAttacks that fail prove nothing. What can be proved: on how many texts no change at all of d words, found "
+        "by whatever attack, changes the class that most masked copies vote for:\n"
     )
     proved = _certified(folder, limit, seed)
     screen.print(certificate_table([proved]))

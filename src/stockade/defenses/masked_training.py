@@ -50,7 +50,6 @@ class MaskedTraining:
             return self.rate
         return self.curriculum + (self.rate - self.curriculum) * min(1.0, progress / RISING)
 
-
     def _masked(self, batch: Batch) -> Batch:
         rate = self.rate_at(batch.progress)
 

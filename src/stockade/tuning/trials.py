@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,8 +81,8 @@ class TrialFile:
 
 def best_of(trials: Iterable[Trial]) -> Trial | None:
     """The trial of the largest objective, the first of equals; None if none has one."""
-    rated = [trial for trial in trials if trial.objective is not None]
-    return max(rated, key=lambda trial: (trial.objective or -math.inf, -trial.number), default=None)
+    rated = [(trial.objective, -trial.number, trial) for trial in trials if trial.objective is not None]
+    return max(rated, key=lambda one: one[:2], default=(None, None, None))[2]
 
 
 def reference(name: str, preset: str, fixed: dict[str, Any], options: dict[str, Value]) -> str:

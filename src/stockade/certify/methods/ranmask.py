@@ -124,7 +124,7 @@ class RanMaskLegacy:
         fixed = SampledMethod(alpha=self.alpha, selection=self.selection, most=self.most, scheme="fixed")
         found = await fixed.sampled(replace(copies, finite=False), question, len(classifier.labels))
         counts, chosen = found.evidence.tally.counts, found.evidence.chosen  # type: ignore[union-attr]
-        return Finding(Claimed(copies.law, self.alpha, chosen, counts), found.selection)
+        return Finding(Claimed(copies.law, self.alpha, chosen, counts), found.selection, found.drawn)
 
 
 async def _sampled(method: SampledMethod, question: Question, classifier: Classifier) -> Finding:

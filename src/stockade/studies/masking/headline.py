@@ -74,5 +74,6 @@ def _risk(numbers: Numbers) -> list[str]:
         return []
     told = ", ".join(f"{one['risk']['mean']:.2f} at {rate(one)}" for one in known)
     return [
-        f"If a tenth of the words is attacked, a copy shows them all with a mean chance of {told}; it must be below 0.5."
+        f"If a tenth of the words is attacked, a copy shows them all with a mean chance of {told}; it must be below "
+        "one half."
     ]

@@ -1,0 +1,68 @@
+"""When copies that vote say nothing, with votes that are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from stockade.core.example import Scores
+from stockade.core.protocols import Classifier
+from stockade.core.text import Text
+from stockade.defenses.abstaining import ABSTAIN, predict_or_abstain
+from stockade.defenses.combine import Combination
+from stockade.defenses.defended import Defended
+from stockade.defenses.ranmask import RanMask
+from tests.toys import RandomVictim, WeightVictim
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Its copies vote like this; with any other combination all classes are as likely."""
+
+    votes: tuple[int, ...]
+    combine: Combination = "probability"
+    randomised: bool = False
+
+    @property
+    def copies(self) -> int:
+        return sum(self.votes)
+
+    def check(self, inner: Classifier) -> None:
+        pass
+
+    async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
+        votes = self.votes if self.combine == "vote" else (1,) * len(self.votes)
+        return Scores(tuple(count / sum(votes) for count in votes))
+
+
+def answer(alpha: float, *votes: int) -> object:
+    model = Defended("counted", Counted(votes), RandomVictim(classes=len(votes)))
+    return predict_or_abstain(model, ["a film"], alpha=alpha)[0]
+
+
+def test_a_chance_of_just_alpha_is_an_answer() -> None:
+    """Five votes to one: 2 (1 + 6) / 2**6, which a computer holds exactly."""
+    assert answer(14 / 64, 1, 5) == "1"
+    assert answer(math.nextafter(14 / 64, 0), 1, 5) is ABSTAIN
+
+
+def test_the_two_leading_classes_are_compared_whatever_the_others_have() -> None:
+    """45 votes to 30 speak for the first class, 45 of 100 do not."""
+    assert binomtest(45, 75).pvalue < 0.2 < binomtest(45, 100).pvalue
+    assert answer(0.2, 30, 45, 25) == "1"
+    assert answer(0.05, 30, 45, 25) is ABSTAIN
+
+
+@pytest.mark.parametrize("votes", [(9, 0, 0), (0, 0, 9)])
+def test_a_unanimous_vote_is_an_answer(votes: tuple[int, ...]) -> None:
+    assert answer(0.01, *votes) == str(votes.index(9))
+
+
+def test_a_text_without_words_has_one_copy_which_agrees_with_itself() -> None:
+    """The model says 52 %: of a hundred copies that would be an even split."""
+    model = Defended("ranmask", RanMask(copies=100), WeightVictim({}, bias=0.1))
+    assert predict_or_abstain(model, ["", ("a premise", " ")]) == ["positive", "positive"]

@@ -1,0 +1,83 @@
+"""What a reader is warned of, exactly from where on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stockade.evaluation.warnings import row_warnings
+
+LABELS = ("negative", "positive", "neutral", "mixed")
+
+
+def row(
+    accuracy: float | None = 0.9,
+    votes: tuple[float | None, float | None] | None = None,
+    ways: dict[str, float | None] | None = None,
+    p: float | None = None,
+    unknown: int = 0,
+) -> dict[str, Any]:
+    """A row of a table with only what the warnings look at; `p` is of each way against the direct one."""
+    test = None if p is None else {"p": p}
+    cells = {way: {"robust_accuracy": {"value": value}, "against_direct": test} for way, value in (ways or {}).items()}
+    shares = None if votes is None else {"unanimous": votes[0], "same_answer": votes[1], "entropy": 0.1}
+    attacks = {"toy": {"ways": cells, "unknown": unknown}}
+    return {
+        "model": "m",
+        "defense": "d",
+        "clean": {"accuracy": {"value": accuracy}},
+        "votes": shares,
+        "attacks": attacks,
+    }
+
+
+def told(texts: int = 10, **fields: Any) -> list[str]:
+    return [one.removeprefix("m, d: ") for one in row_warnings(row(**fields), texts, LABELS)]
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "texts", "warned"), [(0.24, 10, True), (0.25, 10, False), (0.24, 9, False), (None, 10, False)]
+)
+def test_fewer_right_than_by_chance_of_enough_texts(accuracy: float | None, texts: int, warned: bool) -> None:
+    """With four classes chance is a quarter."""
+    said = "right on only 24% of the clean texts, below chance (25%)"
+    assert [one.startswith(said) for one in told(accuracy=accuracy, texts=texts)] == [True] * warned
+
+
+@pytest.mark.parametrize(
+    ("votes", "warned"),
+    [((0.5, 0.0), True), ((0.49, 0.49), False), ((0.49, None), False), ((0.1, 0.5), True), (None, False)],
+)
+def test_votes_that_starve_a_search(votes: tuple[float, float | None] | None, warned: bool) -> None:
+    found = told(votes=votes)
+    assert ["is starved by such votes" in one for one in found] == [True] * warned
+
+
+def test_what_was_not_probed_is_not_told() -> None:
+    assert "the very same one-hot answer" not in told(votes=(0.8, None))[0]
+    assert "and 30% of texts with one word less get the very same one-hot answer" in told(votes=(0.8, 0.3))[0]
+
+
+@pytest.mark.parametrize(("direct", "transfer", "warned"), [(0.1, 0.0, True), (0.09, 0.0, False), (0.5, 0.7, False)])
+def test_a_direct_number_that_is_a_tenth_better_flatters(direct: float, transfer: float, warned: bool) -> None:
+    found = told(ways={"direct": direct, "transfer": transfer})
+    assert [f"{transfer:.0%} by way of transfer" in one for one in found] == [True] * warned
+
+
+def test_the_worst_way_is_told_and_how_sure_it_is() -> None:
+    ways = {"direct": 0.8, "twin": 0.5, "transfer": 0.3, "expectation": None}
+    (sure,) = told(ways=ways, p=0.049)
+    assert "30% by way of transfer (McNemar p = 0.049): the direct number flatters the defense." in sure
+    (unsure,) = told(ways=ways, p=0.05)
+    assert "the direct number may flatter the defense, more texts would tell." in unsure
+    (untested,) = told(ways=ways)
+    assert "may flatter" in untested
+    assert told(ways={"twin": 0.5, "transfer": 0.3}) == [], "without a direct number there is nothing to compare"
+    assert told(ways={"direct": None, "transfer": 0.3}) == []
+
+
+def test_texts_that_were_left_out_are_told() -> None:
+    assert told(unknown=1) == ["toy: 1 text ended in an error and is left out."]
+    assert told(unknown=2) == ["toy: 2 texts ended in an error and are left out."]
+    assert told() == []
