@@ -25,6 +25,7 @@ from stockade.evaluation.ways import lets_vote, twin_of, views
 from stockade.jobs import ModelOptions
 from stockade.models.language import LanguageModels
 from tests.evaluation.kit import Hiding, Noisy, Shielding, victim
+from tests.toys import RandomVictim
 
 TEXT = Text.parse("a film")
 
@@ -157,3 +158,9 @@ def test_an_expectation_is_over_as_many_draws_as_were_asked_for() -> None:
     language = LanguageModels("a-masked-lm", "an-encoder")
     hiding = Defended("hiding", Hiding(), victim())
     assert views(hiding, 7, language)["expectation"] == Averaged(hiding, 7, language)
+
+
+def test_a_mean_of_answers_to_a_pair_is_of_the_pair() -> None:
+    model = RandomVictim(classes=2)
+    pair = ("a premise", "a film")
+    assert Averaged(model, 2).predict_proba([pair])[0] == pytest.approx(model.predict_proba([pair])[0])

@@ -19,7 +19,7 @@ from stockade.defenses.registry import make_defense
 from stockade.runs.attack import Progress
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.study.attention_toys import LABELS, toy_rows
-from tests.study.masking_toys import ROWS, masked, victim
+from tests.study.masking_toys import ROWS, WEAK, masked, victim
 
 SMALL: dict[str, Any] = {"copies": 300, "attacks": ["deepwordbug"]}
 
@@ -253,3 +253,13 @@ def _folder(path: Path, defense: str | None = None) -> str:
     if defense is not None:
         keep_defenses(path, [make_defense(defense)])
     return str(path)
+
+
+@pytest.mark.usefixtures("no_page")
+def test_a_text_that_is_right_but_not_certain_counts_as_right() -> None:
+    """Six of ten words are shown, so six of ten copies show the one that decides: thirty are too few to be sure."""
+    found = st.study("masking", masked(victim(), 0.4), [(WEAK, "positive")], copies=30)
+    numbers = by_rate(found)[0.4]["certificates"]
+    assert (numbers["claimed"]["abstained"], numbers["sound"]["abstained"]) == (1, 1)
+    assert numbers["accuracy"]["value"] == 1.0
+    assert numbers["sound"]["median_radius"] is None
