@@ -6,7 +6,8 @@
 Each model is trained by `stockade.train` with the preset of its architecture: a tenth of the training data decides the
 epoch, the test data are only looked at once at the end. The default models cover every architecture, input and
 embedding of the zoo. WC-ELMo models read a language model that is pre-trained on the same training texts first, once
-for each task. Finished trainings in --out are read, not repeated.
+for each task, and learns on with the classifier: after a few hundred thousand words it is not good enough to be left as
+it is. Finished trainings in --out are read, not repeated.
 """
 
 from __future__ import annotations
@@ -48,11 +49,13 @@ MODELS = (
 COLUMNS = ("task", "model", "weights", "epochs", "CPU s", "validation", "test")
 
 
-def train_once(folder: Path, data: str, architecture: str, sources: dict[str, str]) -> tuple[Any, float | None]:
+def train_once(
+    folder: Path, data: str, architecture: str, sources: dict[str, str], **sizes: Any
+) -> tuple[Any, float | None]:
     """The finished training of a folder, with its CPU seconds if it was made now."""
     done = (folder / "training.json").is_file() and json.loads((folder / "training.json").read_text())["complete"]
     started = time.process_time()
-    trained = st.train(data, architecture, out=folder, sources=sources, resume=folder.exists())
+    trained = st.train(data, architecture, out=folder, sources=sources, sizes=sizes, resume=folder.exists())
     return trained, None if done else time.process_time() - started
 
 
@@ -75,13 +78,15 @@ def measure(task: list[str], architecture: str, out: Path, options: argparse.Nam
     sources = {"glove": str(options.glove)} if options.glove and "GloVe" in architecture else {}
     if architecture.startswith("word-") or architecture == "BiLSTM-attention":
         sources = {"glove": str(options.glove)} if options.glove else {}
+    sizes: dict[str, Any] = {}
     if "ELMo" in architecture:
+        sizes = {"frozen": False}
         train_once(out / name / "biLM", train, "biLM", {})
         sources = {"elmo": str(out / name / "biLM")}
     if architecture == "MiniLM-L3":
         sources = {"checkpoint": str(options.minilm_l3)}
     folder = out / name / architecture
-    trained, seconds = train_once(folder, train, architecture, sources)
+    trained, seconds = train_once(folder, train, architecture, sources, **sizes)
     return {
         "task": name,
         "model": architecture,

@@ -16,6 +16,9 @@ from stockade.core.files import write_json
 from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.text import Edit, TextInput
 from stockade.defenses.defended import Defended
+from stockade.defenses.ranmask import RanMask
+from stockade.engine.language import FillingService
+from stockade.engine.requests import Surprise
 from stockade.runs.manifest import make_manifest
 from stockade.runs.run import SUMMARY_NAME, Run
 from stockade.runs.store import Effort, Store
@@ -146,3 +149,19 @@ def test_a_summary_that_does_not_follow_from_the_results_is_noticed(tmp_path: Pa
         verify(run, victim())
     path.unlink()
     assert problems(run, victim()) == [f"{SUMMARY_NAME} is missing: the run was interrupted before its end"]
+
+
+def test_a_defense_that_asks_a_language_model_is_verified_with_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def surprises(self: FillingService, requests: Sequence[Surprise]) -> list[tuple[float, ...]]:
+        asked.extend(request.words for request in requests)
+        return [(1.0,) * len(request.words) for request in requests]
+
+    monkeypatch.setattr(FillingService, "answer_surprises", surprises)
+    model = Defended("ranmask", RanMask(rate=0.3, copies=5, sampling="lm"), victim())
+    found = problems(run_of(tmp_path, fingerprint=model.fingerprint()), model)
+    assert found == []
+    assert set(asked) == {("a", "big", "film")}

@@ -6,6 +6,7 @@ import json
 import sys
 import types
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 import stockade as st
 from stockade.cli import main as command_line
 from stockade.core.errors import OptionError, ResourceMissing, RunError
+from stockade.tuning import judge as judging
 from stockade.tuning.page import render_page, write_page
-from stockade.tuning.running import Tuned
+from stockade.tuning.running import Tuned, _run
 from stockade.tuning.samplers import OptunaSampler, make_sampler
 from stockade.tuning.space import Choices, Numbers
 from stockade.tuning.trials import FILE_NAME, Goal, Trial, TrialFile, best_of, reference
@@ -271,3 +273,42 @@ def test_optunas_seed_is_of_the_search_and_the_round() -> None:
         OptunaSampler({"rate": Numbers(0.1, 0.9)}, seed, "TPESampler", fake).choose([first, first + 1], [])
     assert seeds[0] == seeds[1]
     assert len(set(seeds)) == 3
+
+
+def test_a_trial_attacks_as_the_search_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fixed options, seed, budget and texts are the search's; the attack sees the twin of votes."""
+    seen: list[Any] = []
+    attacking = judging.run_attacks
+
+    def noting(model: Any, examples: Any, settings: Any, folder: Path, **options: Any) -> Any:
+        seen.append((model, examples, settings, options["through"]))
+        return attacking(model, examples, settings, folder, **options)
+
+    monkeypatch.setattr(judging, "run_attacks", noting)
+    chosen = {"defense": "ranmask:copies=5,combine=vote", "ranges": ["rate=0.1..0.9"]}
+    search(tmp_path / "t", **chosen, trials=1, limit=4, budget=33)
+    ((model, examples, settings, through),) = seen
+    assert (model.seed, model.defense.copies, model.defense.combine) == (3, 5, "vote")
+    assert through.defense == replace(model.defense, combine="probability")
+    assert (settings.seed, settings.budget, examples.size) == (3, 33, 4)
+
+
+def test_a_gap_is_filled_with_what_was_known_then() -> None:
+    """Trial 2 is there already: 0 and 1 are made as if it were not, so that a resumed search goes the same way."""
+    known: list[tuple[list[int], list[int]]] = []
+
+    class Chooser:
+        def choose(self, numbers: Sequence[int], before: Sequence[Trial]) -> list[dict[str, Any]]:
+            known.append((list(numbers), [trial.number for trial in before]))
+            return [{} for _ in numbers]
+
+    judge: Any = types.SimpleNamespace(try_options=Trial)
+    made = list(_run(judge, Chooser(), [Trial(2, {})], 4, 1, None))
+    assert [trial.number for trial in made] == [0, 1, 3]
+    assert known == [([0], []), ([1], [0]), ([3], [0, 1, 2])]
+
+
+def test_what_only_trains_is_not_tuned(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="freelb changes how a model is trained"):
+        search(tmp_path / "a", defense="freelb")
+    assert not (tmp_path / "a").exists()

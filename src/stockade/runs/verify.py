@@ -15,8 +15,11 @@ from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.records import Record
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text, TextInput
+from stockade.defenses.defended import Defended
 from stockade.engine.composite import make_scoring
+from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Confirm, Draw
+from stockade.models.language import LanguageModels
 from stockade.runs.run import SUMMARY_NAME, Run
 
 _TOLERANCE = 1e-3
@@ -95,7 +98,13 @@ def _check(record: Record, classifier: Classifier, target: str | None) -> list[s
 def _hits(classifier: Classifier, text: Text, record: Record, target: str | None) -> int:
     """How often the text fools a randomised model."""
     question = Confirm(text, DRAWS, Draw(derive_seed("verify", record.attack, record.id), 0))
-    (answers,) = make_scoring(classifier).answer_confirmations([question])
+    language = classifier.language if isinstance(classifier, Defended) else LanguageModels()
+    scoring = make_scoring(
+        classifier,
+        filling=FillingService(language.make_masked_lm),
+        embedding=EmbeddingService(language.make_encoder),
+    )
+    (answers,) = scoring.answer_confirmations([question])
     if isinstance(answers, SearchStopped):
         return 0
     said = [classifier.labels[scores.label] for scores in answers]
