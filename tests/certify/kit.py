@@ -7,6 +7,7 @@ from itertools import combinations, product
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stockade.core.example import Scores
 from stockade.core.masks import kept_words, masks_by_number
@@ -14,6 +15,9 @@ from stockade.core.protocols import Classifier
 from stockade.core.text import Text
 from stockade.defenses.combine import combine
 from stockade.engine.requests import Masked
+
+Words = tuple[int, ...]
+Array = NDArray[np.int64]
 
 ROWS = [
     ("a good and rather moving film", "positive"),
@@ -57,3 +61,11 @@ def every_change(words: list[str], changes: int, vocabulary: list[str]) -> list[
                 other[place] = word
             found.append(" ".join(other))
     return found
+
+
+def skewed(rng: np.random.Generator, size: int, classes: int, errors: float) -> Array:
+    return np.where(rng.random(size) < errors, rng.integers(0, classes, size), 0)
+
+
+def rank(radius: int | None) -> int:
+    return -1 if radius is None else radius
