@@ -5,33 +5,19 @@ With fresh copies (`resample`) it can also be seen whether the evidence itself s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from stockade.certify.certificate import Certificate, text_fingerprint
 from stockade.certify.evidence import Claimed, DeletionLaw, Enumerated, Evidence, MaskingLaw, Sampled, read_evidence
 from stockade.certify.medians import corrected_alpha
 from stockade.certify.run import CertificateRun
-from stockade.core.errors import RunError, StockadeError
+from stockade.core.errors import StockadeError
 from stockade.core.masks import kept_words
-from stockade.runs.run import SUMMARY_NAME
+from stockade.runs.verification import Verification, wrong_summary
 
 
-@dataclass(frozen=True, slots=True)
-class Recomputation:
-    """How many certificates were computed again, and what did not hold."""
-
-    checked: int
-    problems: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        return not self.problems
-
-
-def recompute(run: CertificateRun) -> Recomputation:
+def recompute(run: CertificateRun) -> Verification:
     """Compute every certificate of a run again from its evidence, and the summary from the certificates."""
     problems, checked = [], 0
     for certificate in run.iterate():
@@ -41,8 +27,8 @@ def recompute(run: CertificateRun) -> Recomputation:
             for problem in _problems(certificate, told, run.manifest)
         ]
         checked += 1
-    problems += _wrong_summary(run)
-    return Recomputation(checked, tuple(problems))
+    problems += wrong_summary(run.folder, "methods", run.summary, "certificates")
+    return Verification(checked, tuple(problems))
 
 
 def _problems(certificate: Certificate, method: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -95,18 +81,6 @@ def _other_law(
             alpha = corrected_alpha(alpha, manifest["data"]["size"])
         if evidence.plan.alpha > alpha:
             yield f"the evidence is read with alpha {evidence.plan.alpha}, the run allows {alpha}"
-
-
-def _wrong_summary(run: CertificateRun) -> list[str]:
-    path = run.folder / SUMMARY_NAME
-    if not path.exists():
-        return [f"{SUMMARY_NAME} is missing: the run was interrupted before its end"]
-    try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise RunError(f"{path} cannot be read ({error}).") from None
-    same = written.get("methods") == json.loads(json.dumps(run.summary))["methods"]
-    return [] if same else [f"{SUMMARY_NAME} does not follow from the certificates"]
 
 
 def _shown(radius: int | None) -> str:

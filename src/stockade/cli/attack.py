@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from stockade.cli.inputs import data_options, defense_option, input_options, model_options, refuse_if_all_failed
+from stockade.cli.inputs import (
+    data_options,
+    defense_option,
+    input_options,
+    model_and_data,
+    model_options,
+    refuse_if_all_failed,
+)
 from stockade.core.errors import OptionError
 
 
@@ -93,7 +100,7 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
                 run = api.resume(out, observer=observer, **speed)
             else:
                 run = api.attack(
-                    *_model_and_data(model, data),
+                    *model_and_data(model, data, "stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws"),
                     *_attacks(options["attack"], ctx.meta.get("attack_options", {}), options["exhaustive"]),
                     preset=options["preset"],
                     seed=options["seed"],
@@ -121,15 +128,6 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
     print_run(run)
     refuse_if_all_failed(run)
     return 0
-
-
-def _model_and_data(model: str | None, data: str | None) -> tuple[str, str]:
-    if model is None or data is None:
-        missing = "MODEL and DATA are" if model is None else "DATA is"
-        raise OptionError(
-            f"{missing} missing, as in: stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws"
-        )
-    return model, data
 
 
 def _attacks(references: tuple[str, ...], tables: dict[str, dict[str, Any]], exhaustive: bool) -> list[str]:

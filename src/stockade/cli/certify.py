@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from stockade.cli.inputs import data_options, defense_option, input_options, model_options
+from stockade.cli.inputs import data_options, defense_option, input_options, model_and_data, model_options
 from stockade.core.errors import OptionError
 
 
@@ -54,7 +54,7 @@ def command(model: str | None, data: str | None, **options: Any) -> int:
                 run = resume_certification(out, observer=observer, **speed)
             else:
                 run = certify(
-                    *_model_and_data(model, data),
+                    *model_and_data(model, data, "stockade certify models/m builtin:reviews:test --limit 200"),
                     *options["methods"],
                     alpha=options["alpha"],
                     seed=options["seed"],
@@ -73,10 +73,3 @@ def command(model: str | None, data: str | None, **options: Any) -> int:
     write_certificate_report([run], out / "report.html")
     print_certificates(run)
     return 0
-
-
-def _model_and_data(model: str | None, data: str | None) -> tuple[str, str]:
-    if model is None or data is None:
-        missing = "MODEL and DATA are" if model is None else "DATA is"
-        raise OptionError(f"{missing} missing, as in: stockade certify models/m builtin:reviews:test --limit 200")
-    return model, data

@@ -99,6 +99,14 @@ def model_options(options: Mapping[str, Any]) -> ModelOptions:
     )
 
 
+def model_and_data(model: str | None, data: str | None, example: str) -> tuple[str, str]:
+    """Both, where neither may be left out; the example shows how."""
+    if model is None or data is None:
+        missing = "MODEL and DATA are" if model is None else "DATA is"
+        raise OptionError(f"{missing} missing, as in: {example}")
+    return model, data
+
+
 def refuse_if_all_failed(run: Run) -> None:
     """A run without a single result is an error, and its first reason says which."""
     for name, numbers in run.summary["attacks"].items():

@@ -4,12 +4,10 @@ the rows. A randomised model is asked many times, with fresh random choices.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from stockade.attacks.trial import DRAWS
-from stockade.core.errors import RunError, SearchStopped
+from stockade.core.errors import SearchStopped
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.records import Record
@@ -20,30 +18,19 @@ from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Confirm, Draw
 from stockade.models.language import LanguageModels
-from stockade.runs.run import SUMMARY_NAME, Run
+from stockade.runs.run import Run
+from stockade.runs.verification import Verification, wrong_summary
 
 _TOLERANCE = 1e-3
 _FEWEST = 4
 """A text that fools in half of all draws has fewer hits among 20 once in 800 times."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """How many successes were asked again, and what did not hold."""
-
-    checked: int
-    problems: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        return not self.problems
-
-
 def verify(run: Run, classifier: Classifier, observer: Callable[[int], None] | None = None) -> Verification:
     """Ask the model again about every success, alone, and compare labels, scores, edits and the summary with what was
     recorded.
     """
-    problems = [*_other_model(run, classifier), *_wrong_summary(run)]
+    problems = [*_other_model(run, classifier), *wrong_summary(run.folder, "attacks", run.summary, "results")]
     checked, target = 0, run.manifest["config"].get("target")
     for record in run.records(status="success"):
         problems += [
@@ -59,18 +46,6 @@ def _other_model(run: Run, classifier: Classifier) -> list[str]:
     recorded = run.manifest["model"]["fingerprint"]
     found = classifier.fingerprint() if isinstance(classifier, Fingerprinted) else None
     return [] if recorded == found else ["the model is not the one that was attacked: its fingerprint differs"]
-
-
-def _wrong_summary(run: Run) -> list[str]:
-    path = run.folder / SUMMARY_NAME
-    if not path.exists():
-        return [f"{SUMMARY_NAME} is missing: the run was interrupted before its end"]
-    try:
-        written = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise RunError(f"{path} cannot be read ({error}).") from None
-    computed = json.loads(json.dumps(run.summary))
-    return [] if written.get("attacks") == computed["attacks"] else [f"{SUMMARY_NAME} does not follow from the results"]
 
 
 def _check(record: Record, classifier: Classifier, target: str | None) -> list[str]:
