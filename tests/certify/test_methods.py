@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import stockade as st
 from stockade.certify.certificate import Certificate
@@ -20,7 +21,9 @@ from stockade.core.masks import masks_by_number
 from stockade.core.partitions import hash_groups
 from stockade.defenses.defended import Defended
 from stockade.defenses.registry import make_defense, wrap
+from stockade.models.huggingface import HuggingFaceClassifier
 from tests.certify.kit import ROWS, EveryMask, every_change
+from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import RandomVictim, WeightVictim
 
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0, "dull": -2.0, "moving": 2.0}, bias=0.1)
@@ -232,3 +235,24 @@ def test_options_are_checked() -> None:
             make_method(reference)
     with pytest.raises(st.StockadeError, match='Did you mean "ranmask-gap"'):
         make_method("ranmask-gab")
+
+
+def test_a_text_that_the_model_cuts_is_said_to_be_cut_and_the_certificate_holds() -> None:
+    """Eight words in a window of six tokens: hidden words are one mask each, so untouched copies are cut alike."""
+    network = tiny_bert()
+    with torch.no_grad():
+        network.classifier.weight *= 40
+    model = HuggingFaceClassifier(network, tiny_tokenizer(maximum=6))
+    text = "the film was great the film was bad"
+    robust, exact = st.defend(model, "ranmask", rate=0.8), Defended("every", EveryMask(0.8), model)
+    rows = [(text, model.labels[0]), ("great film", model.labels[0])]
+    long, short = certified(robust, "ranmask-exact", rows=rows).values()
+    assert (long.truncated, short.truncated) == (True, False)
+    assert long.radius
+    for changes in range(1, long.radius + 1):
+        others = exact.predict_proba(every_change(text.split(), changes, ["great", "bad", "xylophonist", "the"]))
+        assert {exact.labels[label] for label in others.argmax(1)} == {long.predicted}
+    keep = np.array([[True, False, True, False, True, True, False, False]])
+    swapped = text.replace("film", "xylophonist")
+    first, second = (model.encode_masked(one.split(), None, keep)[0] for one in (text, swapped))
+    assert first.key == second.key
