@@ -65,6 +65,17 @@ def test_from_a_csv_to_an_attacked_model(stockade: Command, folder: Path) -> Non
     assert "deepwordbug" in out
 
 
+@pytest.mark.parametrize(("defense", "shown"), [("ranmask:rate=0.5", " as ranmask shows them"), ("pgd", "")])
+def test_the_accuracy_says_what_the_texts_were_read_as(
+    defense: str, shown: str, stockade: Command, folder: Path
+) -> None:
+    code, out, _ = stockade("train", "data.csv", *CNN, "--epochs", 1, "--defense", defense, "--out", "models/d")
+    assert code == 0
+    assert f"on 6 texts{shown}, epoch 1 of 1" in out
+    card = Path("models/d/README.md").read_text()
+    assert f"trained with {defense.partition(':')[0]};" in card
+
+
 def test_control_c_says_how_to_go_on(stockade: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = job.fit
 

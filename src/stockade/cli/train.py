@@ -140,8 +140,17 @@ def _print(trained: Trained, data: str) -> None:
         score = f"validation loss {best.validation.loss:.4f}"
     else:
         low, high = trained.interval
-        score = f"accuracy {trained.accuracy:.4f} ({low:.4f} to {high:.4f}) on {sum(best.validation.totals)} texts"
+        texts = f"{sum(best.validation.totals)} texts{_read_as(trained.folder)}"
+        score = f"accuracy {trained.accuracy:.4f} ({low:.4f} to {high:.4f}) on {texts}"
     click.echo(f"{score}, epoch {best.number} of {len(trained.history)}, {trained.seconds:.1f} seconds")
     click.echo(f"{trained.folder}: the model, README.md, training.html")
     if trained.classes:
         click.echo(f"Next: stockade attack {trained.folder} {data} --attack pwws --limit 100")
+
+
+def _read_as(folder: Path) -> str:
+    """Models that are asked about altered texts were judged on such."""
+    from stockade.defenses.folders import kept_defenses
+
+    names = [one.name for one in kept_defenses(folder) if one.entry.answers and one.entry.trains]
+    return f" as {' and '.join(names)} shows them" if names else ""
