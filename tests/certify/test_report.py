@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 
 import stockade as st
-from stockade.certify.changeable import changeable_words
 from stockade.certify.evidence import MaskingLaw, Sampled
 from stockade.certify.export import DOCUMENTS
-from stockade.certify.ground import _reached
-from stockade.certify.headline import headline
-from stockade.certify.page import render_page
-from stockade.certify.plots import curve_plot
-from stockade.certify.report import write_certificate_report
+from stockade.certify.pages.changeable import changeable_words
+from stockade.certify.pages.ground import _reached
+from stockade.certify.pages.headline import headline
+from stockade.certify.pages.page import render_page
+from stockade.certify.pages.plots import curve_plot
+from stockade.certify.pages.report import write_certificate_report
+from stockade.certify.pages.shown import shown, shown_certificates
+from stockade.certify.pages.tables import MethodNumbers, all_methods, number_rows, radius_rows, shown_radii
 from stockade.certify.sequential import Plan, Tally
-from stockade.certify.shown import shown, shown_certificates
-from stockade.certify.tables import MethodNumbers, all_methods, number_rows, radius_rows, shown_radii
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Probabilities
 from stockade.lexicon.perturbation_sets import load_perturbation_sets

@@ -98,6 +98,6 @@ class CertificateRun:
         return f"CertificateRun({str(self.folder)!r}, median_radius={medians})"
 
     def _repr_html_(self) -> str:
-        from stockade.certify.page import render_fragment
+        from stockade.certify.pages.page import render_fragment
 
         return render_fragment(self)

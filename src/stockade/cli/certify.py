@@ -39,7 +39,7 @@ def command(model: str | None, data: str | None, **options: Any) -> int:
     stockade certify models/m builtin:reviews:test --limit 200 --out runs/c
     stockade verify runs/c
     """
-    from stockade.certify.report import write_certificate_report
+    from stockade.certify.pages.report import write_certificate_report
     from stockade.certify.running import certify, resume_certification
     from stockade.cli.certificates import print_certificates
     from stockade.cli.progress import watch

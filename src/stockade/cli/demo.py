@@ -124,7 +124,7 @@ def _hardened(folder: Path, limit: int, seed: int) -> Run:
 
 def _certified(folder: Path, limit: int, seed: int) -> CertificateRun:
     """What can be proved of the hardened victim, on the same texts."""
-    from stockade.certify.report import write_certificate_report
+    from stockade.certify.pages.report import write_certificate_report
     from stockade.certify.running import certify
     from stockade.cli.progress import watch
 

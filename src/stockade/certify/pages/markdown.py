@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stockade.certify.headline import headline
+from stockade.certify.pages.headline import headline
+from stockade.certify.pages.shown import ShownCertificate, shown_certificates
+from stockade.certify.pages.tables import COLUMNS, all_methods, number_rows, radius_rows, shown_radii
 from stockade.certify.run import CertificateRun
-from stockade.certify.shown import ShownCertificate, shown_certificates
-from stockade.certify.tables import COLUMNS, all_methods, number_rows, radius_rows, shown_radii
 
 TEXTS = 10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stockade.certify.tables import MethodNumbers
+from stockade.certify.pages.tables import MethodNumbers
 from stockade.report.drawing import GRID, draw_plot
 
 PROVED = ("#3b6ea5", "#2d7a4f", "#c98a12", "#7a4f9a", "#5d6875", "#1f8a8a")

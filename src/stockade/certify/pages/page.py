@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stockade.certify.headline import headline, threats
-from stockade.certify.plots import curve_plot
+from stockade.certify.pages.headline import headline, threats
+from stockade.certify.pages.plots import curve_plot
+from stockade.certify.pages.shown import TEXTS_PER_METHOD, shown_certificates
+from stockade.certify.pages.tables import COLUMNS, all_methods, number_rows, radius_rows, shown_radii
 from stockade.certify.run import CertificateRun
-from stockade.certify.shown import TEXTS_PER_METHOD, shown_certificates
-from stockade.certify.tables import COLUMNS, all_methods, number_rows, radius_rows, shown_radii
 from stockade.report.frame import fill, shown_manifest
 
-_PACKAGE = "stockade.certify"
+_PACKAGE = "stockade.certify.pages"
 _IN_A_NOTEBOOK = 3
 
 

@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from stockade.certify.markdown import render_markdown
-from stockade.certify.page import render_page
+from stockade.certify.pages.markdown import render_markdown
+from stockade.certify.pages.page import render_page
 from stockade.certify.run import CertificateRun
 from stockade.report.write import write_rendered
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stockade.certify.certificate import Certificate
-from stockade.certify.changeable import changeable_words
 from stockade.certify.documents import statement
-from stockade.certify.ground import ground
+from stockade.certify.pages.changeable import changeable_words
+from stockade.certify.pages.ground import ground
 from stockade.certify.run import CertificateRun
 
 TEXTS_PER_METHOD = 200

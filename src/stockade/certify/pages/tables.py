@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stockade.certify.headline import NOT_PROVED
 from stockade.certify.medians import curve_band
+from stockade.certify.pages.headline import NOT_PROVED
 from stockade.certify.run import CertificateRun
 from stockade.certify.summary import BAND
 from stockade.report.numbers import number, percent
