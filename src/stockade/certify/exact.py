@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.errors import OptionError
-from stockade.core.masks import Keep
+from stockade.core.masks import Keep, masks_by_number
 
 Weights = NDArray[np.int64]
 
@@ -72,10 +72,7 @@ class VoteTable:
 
 def mask_array(words: int, kept: int) -> Keep:
     """All choices of `kept` words: a row each, in the order of `itertools.combinations`."""
-    choices = np.array(list(combinations(range(words), kept)), dtype=np.int64).reshape(math.comb(words, kept), kept)
-    mask = np.zeros((len(choices), words), dtype=np.bool_)
-    np.put_along_axis(mask, choices, True, axis=1)
-    return mask
+    return masks_by_number(np.arange(math.comb(words, kept)), words, kept)
 
 
 def exact_radius(table: VoteTable, chosen: int) -> int | None:
