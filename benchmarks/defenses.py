@@ -5,7 +5,7 @@
 
 For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each training
 defense; FACT has the seed of the retrained twin, so that only the defense is between them. TextFooler's successes
-against the undefended model are the pre-made set. Every row is then evaluated as `stockade evaluate` does: directly and
+against the undefended model, on --premade texts, are the pre-made set. Every row is then evaluated as `stockade evaluate` does: directly and
 in all ways that apply to it, on the same test texts. A cell is the mean over seeds, with a 95 % t-interval; under an
 attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts that survive everything. p
 is McNemar's exact test of the worst case against the undefended model, the disagreements of all seeds together. Below
@@ -124,7 +124,7 @@ def premade(options: argparse.Namespace, seed: int) -> Path:
             str(trained(options, "undefended", seed)),
             options.test,
             "textfooler",
-            limit=options.texts,
+            limit=options.premade,
             out=folder / "premade",
             resume=(folder / "premade").exists(),
             similarity=False,
@@ -240,6 +240,7 @@ def main() -> None:
     parser.add_argument("test")
     parser.add_argument("--arch", default="CNN-W-Random-1")
     parser.add_argument("--texts", type=int, default=200)
+    parser.add_argument("--premade", type=int, default=500, help="texts that TextFooler's pre-made set is made from")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--copies", type=int, default=100)
     parser.add_argument("--rate", type=float, default=0.3)
