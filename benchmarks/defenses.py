@@ -5,12 +5,12 @@
 
 For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each training
 defense; FACT has the seed of the retrained twin, so that only the defense is between them. TextFooler's successes
-against the undefended model, on --premade texts, are the pre-made set. Every row is then evaluated as `stockade evaluate` does: directly and
-in all ways that apply to it, on the same test texts. A cell is the mean over seeds, with a 95 % t-interval; under an
-attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts that survive everything. p
-is McNemar's exact test of the worst case against the undefended model, the disagreements of all seeds together. Below
-the table, the same test for what the papers claim of single attacks, where a text counts as robust if no way of that
-attack fools it. What is finished in --out is read, not repeated.
+against the undefended model, on --premade texts, are the pre-made set. Every row is then evaluated as `stockade
+evaluate` does: directly and in all ways that apply to it, on the same test texts. A cell is the mean over seeds, with a
+95 % t-interval; under an attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts
+that survive everything. p is McNemar's exact test of the worst case against the undefended model, the disagreements of
+all seeds together. Below the table, the same test for what the papers claim of single attacks, where a text counts as
+robust if no way of that attack fools it. What is finished in --out is read, not repeated.
 """
 
 from __future__ import annotations
