@@ -142,6 +142,13 @@ TAMPERINGS: list[tuple[Any, str]] = [
     ),
     (lambda told: told["evidence"]["law"].update(kept=1), "copies with 1 words, the defense shows 2"),
     (lambda told: told["evidence"]["plan"].update(alpha=0.5), "read with alpha 0.5, the run allows 0.05"),
+    (lambda told: told["evidence"].update(rule="majority"), "read by the rule majority, the method has gap"),
+    (lambda told: told["evidence"]["plan"].update(population=None), "looked at by another plan than the run's"),
+    (lambda told: told["evidence"]["plan"].update(scheme="anytime"), "looked at by another plan than the run's"),
+    (
+        lambda told: told["evidence"]["plan"].update(population=16, looks=[15, 16], scheme="anytime"),
+        "of 16 different copies, the text has 15",
+    ),
     (lambda told: told["evidence"]["tally"].update(counts=[0, 99]), "the evidence makes no sense"),
     (lambda told: told.update(evidence=None), "a certificate without evidence"),
 ]

@@ -81,7 +81,7 @@ class SampledMethod:
 
     async def sampled(self, copies: Copies, question: Question, classes: int) -> Finding:
         """What the copies of a text prove."""
-        if copies.population is not None and copies.population <= FEW * self.first:
+        if copies.population is not None and self._are_few(copies.population):
             return await self._counted_all(copies, copies.population, classes)
         chosen, selection, drawn = question.label, None, 0
         if self.choose == "votes":
@@ -109,14 +109,20 @@ class SampledMethod:
 
     def plan(self, population: int | None) -> Plan:
         """When to look at the copies of a text; fixed before the first is drawn."""
+        if population is not None and self._are_few(population):
+            return Plan("fixed", self.alpha, (population,), population)
         most = self.most if population is None else min(self.most, population)
         looks = (most,) if self.scheme == "fixed" else look_schedule(most, min(self.first, most), self.growth)
         return Plan(self.scheme, self.alpha, looks, population)
 
+    def _are_few(self, population: int) -> bool:
+        """Whether all copies there are should be asked at once."""
+        return population <= FEW * self.first
+
     async def _counted_all(self, copies: Copies, population: int, classes: int) -> Finding:
         """There are so few copies that all of them are asked: then nothing is left to chance."""
         seen = _Seen(classes).with_rows(await copies.ask("estimation", 0, population))
-        plan = Plan("fixed", self.alpha, (population,), population)
+        plan = self.plan(population)
         return Finding(Sampled(copies.law, self.rule, plan, self._best(seen), self._counted(seen)))
 
     def _counted(self, seen: _Seen) -> Tally | Means:

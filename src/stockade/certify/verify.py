@@ -6,10 +6,13 @@ With fresh copies (`resample`) it can also be seen whether the evidence itself s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import comb
 from typing import Any
 
 from stockade.certify.certificate import Certificate, text_fingerprint
 from stockade.certify.evidence import Claimed, DeletionLaw, Enumerated, Evidence, MaskingLaw, Sampled, read_evidence
+from stockade.certify.job import recorded_methods
 from stockade.certify.medians import corrected_alpha
 from stockade.certify.run import CertificateRun
 from stockade.core.errors import StockadeError
@@ -76,11 +79,23 @@ def _other_law(
     if isinstance(law, DeletionLaw) and law.kept_chance != defense["kept_chance"]:
         yield f"the evidence is of another chance to stay ({law.kept_chance}), not {defense['kept_chance']}"
     if isinstance(evidence, Sampled):
-        alpha = method["options"]["alpha"]
-        if manifest["config"]["whole_set"]:
-            alpha = corrected_alpha(alpha, manifest["data"]["size"])
-        if evidence.plan.alpha > alpha:
-            yield f"the evidence is read with alpha {evidence.plan.alpha}, the run allows {alpha}"
+        yield from _other_plan(evidence, method, manifest)
+
+
+def _other_plan(evidence: Sampled, method: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Looks that were not fixed beforehand prove nothing: the plan must be the one that the run's options make."""
+    made = next(one.method for one in recorded_methods(manifest) if one.key == method["key"])
+    if manifest["config"]["whole_set"]:
+        made = replace(made, alpha=corrected_alpha(made.alpha, manifest["data"]["size"]))
+    plan, law = evidence.plan, evidence.law
+    if plan.alpha > made.alpha:
+        yield f"the evidence is read with alpha {plan.alpha}, the run allows {made.alpha}"
+    elif plan != made.plan(plan.population):
+        yield "the evidence was looked at by another plan than the run's"
+    if evidence.rule != made.rule:
+        yield f"the evidence is read by the rule {evidence.rule}, the method has {made.rule}"
+    if isinstance(law, MaskingLaw) and plan.population not in (None, comb(law.words, law.kept)):
+        yield f"the evidence is of {plan.population} different copies, the text has {comb(law.words, law.kept)}"
 
 
 def _shown(radius: int | None) -> str:
