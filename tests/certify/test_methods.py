@@ -214,6 +214,30 @@ def test_models_that_no_certificate_speaks_of_are_refused_with_the_reason(tmp_pa
         assert not (tmp_path / str(number)).exists()
 
 
+@pytest.mark.parametrize(
+    ("defense", "method"),
+    [
+        ("ranmask", "ranmask-gap"),
+        ("partition", "position-partition"),
+        ("partition:by=hash", "hash-partition"),
+        ("deletion", "deletion"),
+        ("safer", "safer"),
+    ],
+)
+def test_without_a_name_the_method_is_the_one_for_the_defense(defense: str, method: str) -> None:
+    name, _, options = defense.partition(":by=")
+    run = st.certify(st.defend(VICTIM, name, **({"by": options} if options else {})), ROWS[:1], alpha=0.01)
+    assert {one.method for one in run.certificates} == {method}
+    assert run.summary["methods"][method]["alpha"] in (0.01, None)
+
+
+def test_a_model_that_its_own_method_refuses_hears_the_reason_and_not_of_another_defense() -> None:
+    with pytest.raises(ModelError, match="randomised: asked twice about the same copy"):
+        st.certify(st.defend(RandomVictim(deterministic=False), "deletion"), ROWS)
+    with pytest.raises(ModelError, match="stands in no defense: add --defense ranmask"):
+        st.certify(VICTIM, ROWS)
+
+
 def test_texts_without_words_and_with_too_many_copies_have_no_certificate() -> None:
     robust = st.defend(VICTIM, "ranmask", rate=0.5)
     found = certified(robust, "ranmask-exact:most=10", rows=[("good " * 12, "positive"), ("good", "positive")])

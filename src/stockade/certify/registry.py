@@ -15,10 +15,13 @@ from typing import Any, Protocol
 from stockade.attacks.options import chosen_options
 from stockade.certify.evidence import Evidence
 from stockade.core.catalogue import Catalogue, Published
+from stockade.core.errors import ModelError
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
 
-DEFAULT_METHOD, DEFAULT_PRESET = "ranmask-gap", "default"
+DEFAULT_METHODS = ("ranmask-gap", "position-partition", "hash-partition", "deletion", "safer")
+"""One for each defense that can be certified; the first is named to those who stand in none."""
+DEFAULT_PRESET = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,10 @@ class Finding:
     drawn: int = 0
     """How many copies that were; some may have voted for nothing."""
     reason: str | None = None
+
+
+class AnotherDefense(ModelError):
+    """The model stands in no defense, or in one that other methods are about."""
 
 
 NO_WORDS = Finding(None, reason="the text has no words")
@@ -102,3 +109,19 @@ def make_method(reference: str, preset: str | None = None, **options: Any) -> Na
     found = _CATALOGUE.find(reference, preset)
     made = found.entry.make(**chosen_options("--method", found, options))
     return NamedMethod(found.entry.name, found.preset, found.key, made, found.entry)
+
+
+def default_method(classifier: Classifier) -> NamedMethod:
+    """The method for the defense that a model stands in; the first of all where there is none."""
+    candidates = [make_method(name) for name in DEFAULT_METHODS]
+    return next((named for named in candidates if _speaks_of(named, classifier)), candidates[0])
+
+
+def _speaks_of(named: NamedMethod, classifier: Classifier) -> bool:
+    try:
+        named.method.check(classifier)
+    except AnotherDefense:
+        return False
+    except ModelError:  # the right method for a model that it has to refuse: it says why when it is asked
+        return True
+    return True

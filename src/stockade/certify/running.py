@@ -11,7 +11,7 @@ from pathlib import Path
 from stockade.certify.certificate import Certificate, Status, text_fingerprint
 from stockade.certify.evidence import Sampled
 from stockade.certify.job import CertificationJob
-from stockade.certify.registry import DEFAULT_METHOD, Finding, NamedMethod, Question, make_method
+from stockade.certify.registry import Finding, NamedMethod, Question, default_method, make_method
 from stockade.certify.run import CertificateRun
 from stockade.certify.store import FILE_NAME as STORE_NAME
 from stockade.certify.store import CertificateStore
@@ -52,29 +52,32 @@ def certify(
     """Certify the texts of `data` for a model inside a defense that certificates are about.
 
     `model` is a folder that was trained with such a defense, or what `st.defend` returns. `methods` are names as
-    `stockade ls certificates` shows them, `ranmask-gap` if none is given, with a preset or options if you like:
-    `"ranmask-gap:alpha=0.001"`. `alpha` is the chance that a certificate may be wrong, for each text, or with
-    `whole_set` for all texts together. Without `out` the run lives in a temporary folder as long as the returned
-    object.
+    `stockade ls certificates` shows them, with a preset or options if you like: `"ranmask-gap:alpha=0.001"`; without
+    one it is the method for the model's defense. `alpha` is the chance that a certificate may be wrong, for each
+    text, or with `whole_set` for all texts together. Without `out` the run lives in a temporary folder as long as the
+    returned object.
     """
-    data_options = data_options or DataOptions()
-    named = [make_method(reference) for reference in methods or (DEFAULT_METHOD,)]
+    named = [make_method(reference) for reference in methods]
+    data_options, model_options = data_options or DataOptions(), model_options or ModelOptions()
+    if resume and out is None:
+        raise RunError("There is nothing to resume without a run folder: name it with --out.")
+    if out is not None and not resume:
+        refuse_existing(Path(out), FILE_NAME)
+    classifier = model_options.load(model, seed=seed)
     job = CertificationJob(
         model,
         data,
-        tuple(_with_alpha(one, alpha) for one in named),
+        tuple(_with_alpha(one, alpha) for one in named or [default_method(classifier)]),
         seed,
         whole_set,
         max_words,
         data_options if limit is None else replace(data_options, limit=limit),
-        model_options or ModelOptions(),
+        model_options,
     )
     speed = _Speed(concurrency, batch_tokens)
     if out is not None:
-        return _execute(job, speed, Path(out), resume, observer)
-    if resume:
-        raise RunError("There is nothing to resume without a run folder: name it with --out.")
-    return in_temporary_folder(lambda folder: _execute(job, speed, folder, False, observer))
+        return _execute(job, classifier, speed, Path(out), resume, observer)
+    return in_temporary_folder(lambda folder: _execute(job, classifier, speed, folder, False, observer))
 
 
 def resume_certification(
@@ -83,7 +86,8 @@ def resume_certification(
     """Go on with an interrupted run; its manifest says with what."""
     path = Path(folder)
     job = CertificationJob.from_manifest(path, read_manifest(path))
-    return _execute(job, _Speed(concurrency, batch_tokens), path, True, observer)
+    classifier = job.model_options.load(job.model, seed=job.seed)
+    return _execute(job, classifier, _Speed(concurrency, batch_tokens), path, True, observer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +112,13 @@ def _with_alpha(named: NamedMethod, alpha: float | None) -> NamedMethod:
 
 
 def _execute(
-    job: CertificationJob, speed: _Speed, folder: Path, resume: bool, observer: Observer | None
+    job: CertificationJob,
+    classifier: Classifier,
+    speed: _Speed,
+    folder: Path,
+    resume: bool,
+    observer: Observer | None,
 ) -> CertificateRun:
-    if not resume:
-        refuse_existing(folder, FILE_NAME)
-    classifier = job.model_options.load(job.model, seed=job.seed)
     for named in job.methods:
         named.method.check(classifier)
     source = job.data_options.load(job.data)

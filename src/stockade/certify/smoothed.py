@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from stockade.certify.registry import AnotherDefense
 from stockade.core.errors import ModelError
 from stockade.core.protocols import Classifier
 from stockade.defenses.defended import Defended
@@ -16,10 +17,15 @@ Defense = TypeVar("Defense")
 def smoothing(classifier: Classifier, kind: type[Defense], name: str, example: str) -> Defense:
     """The defense of this kind that stands around the model; anything else is refused, with the reason."""
     if not isinstance(classifier, Defended) or not isinstance(classifier.defense, kind):
-        found = classifier.name if isinstance(classifier, Defended) else "no defense"
-        raise ModelError(
-            f"This certificate is about a model inside {name}, and this one stands in {found}: add --defense "
-            f"{example}, or train one with stockade train DATA --arch … --defense {example} --out models/m"
+        about = f"This certificate is about a model inside {name}, and this one stands in"
+        if isinstance(classifier, Defended):
+            raise AnotherDefense(
+                f"{about} {classifier.name}: take the model without it and add --defense {example}, or leave --method "
+                "out, and the one that fits is taken, if there is one (ranmask, partition, deletion, safer)."
+            )
+        raise AnotherDefense(
+            f"{about} no defense: add --defense {example}, or train one with stockade train DATA --arch … --defense "
+            f"{example} --out models/m"
         )
     if isinstance(classifier.inner, Defended):
         raise ModelError(

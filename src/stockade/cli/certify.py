@@ -20,7 +20,7 @@ from stockade.core.errors import OptionError
     "methods",
     multiple=True,
     metavar="NAME[@PRESET][:OPTION=VALUE,…]",
-    help="A way to certify; repeat for more.  [default: ranmask-gap]",
+    help="A way to certify; repeat for more.  [default: the one for the defense]",
 )
 @click.option("--alpha", type=float, help="The chance that a certificate may be wrong.  [default: 0.05]")
 @click.option("--whole-set", is_flag=True, help="Let alpha be for all texts together, not for each.")

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from stockade.certify.evidence import Grouped
-from stockade.certify.registry import NO_WORDS, Finding, Question, register
+from stockade.certify.registry import NO_WORDS, AnotherDefense, Finding, Question, register
 from stockade.certify.smoothed import smoothing
-from stockade.core.errors import ModelError
 from stockade.core.protocols import Classifier
 from stockade.defenses.partition import Partition
 
@@ -67,7 +66,7 @@ async def _voted(question: Question, partition: Partition) -> Finding:
 def _partition(classifier: Classifier, by: Literal["position", "hash"]) -> Partition:
     defense = smoothing(classifier, Partition, "partition", f"partition:by={by}")
     if defense.by != by:
-        raise ModelError(
+        raise AnotherDefense(
             f"{by}-partition is about groups by {by}, and this model has groups by {defense.by}: use the method "
             f"{defense.by}-partition, or --defense partition:by={by}."
         )
