@@ -9,8 +9,9 @@ against the undefended model, on --premade texts, are the pre-made set. Every ro
 evaluate` does: directly and in all ways that apply to it, on the same test texts. A cell is the mean over seeds, with a
 95 % t-interval; under an attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts
 that survive everything. p is McNemar's exact test of the worst case against the undefended model, the disagreements of
-all seeds together. Below the table, the same test for what the papers claim of single attacks, where a text counts as
-robust if no way of that attack fools it. What is finished in --out is read, not repeated.
+all seeds together. Below the table, the same test for what the papers claim of single attacks, attacked directly as
+they did, and with a text counted as robust only if no way of that attack fools it. What is finished in --out is read,
+not repeated.
 """
 
 from __future__ import annotations
@@ -156,12 +157,13 @@ def paired(before: Sequence[bool], after: Sequence[bool]) -> str:
     return f"{100 * fmean(before):.1f} → {100 * fmean(after):.1f}, p = {mcnemar(gained, lost):.2g} (+{gained} −{lost})"
 
 
-def robust(options: argparse.Namespace, row: Row, attack: str) -> list[bool]:
-    """Whether each text survives an attack in all its ways, seed after seed."""
+def robust(options: argparse.Namespace, row: Row, attack: str, way: str = "") -> list[bool]:
+    """Whether each text survives an attack in one way, or in all, seed after seed."""
     return [
-        one.fate != "wrong" and not any(by.startswith(f"{attack}, ") for by in one.fooled_by)
+        one.fate != "wrong" and not any(by.startswith(f"{attack}, {way}") for by in one.fooled_by)
         for seed in range(options.seeds)
         for one in sorted(evaluated(options, row, seed).examples, key=lambda one: one.id)
+        if one.defense == row.chain
     ]
 
 
@@ -189,9 +191,10 @@ def claims(options: argparse.Namespace, rows: Mapping[str, Row]) -> Iterator[str
         ("RanMASK, mean probability", ATTACKS),
     ):
         for attack in attacks if name in rows else ():
-            yield f"undefended → {name}, {attack}: " + paired(
-                robust(options, bare, attack), robust(options, rows[name], attack)
-            )
+            before = robust(options, bare, attack)
+            for way, told in (("direct", "directly"), ("", "in all ways")):
+                pair = paired(before, robust(options, rows[name], attack, way))
+                yield f"undefended → {name}, {attack} {told}: {pair}"
 
 
 def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
