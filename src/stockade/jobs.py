@@ -12,7 +12,7 @@ from stockade.attacks.options import validated
 from stockade.attacks.registry import NamedAttack, make_attack
 from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Classifier
-from stockade.datasets import DataSource, ExampleSet, load_data
+from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, load_data
 from stockade.defenses.folders import kept_defenses
 from stockade.defenses.registry import NamedDefense, make_defense, wrap
 from stockade.lexicon import Neighbours, read_neighbours
@@ -178,7 +178,7 @@ def _from_description(described: Mapping[str, Any]) -> NamedAttack:
     return dataclasses.replace(made, attack=attack, key=described["key"])
 
 
-def describe_data(data: object, examples: ExampleSet) -> dict[str, Any]:
+def describe_data(data: object, examples: ExampleSet | UnlabelledSet) -> dict[str, Any]:
     """What the manifest says of the data."""
     return {
         "reference": reference_of(data),

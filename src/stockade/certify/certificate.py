@@ -48,7 +48,7 @@ class Certificate:
 
     @property
     def correct(self) -> bool:
-        """Whether the certificate is about the true class."""
+        """Whether the certificate is about the true class; not, if nobody has said which that is."""
         return self.radius is not None and self.predicted == self.label
 
     def recomputed(self) -> int | None:

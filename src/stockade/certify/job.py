@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from stockade.certify.medians import corrected_alpha
 from stockade.certify.registry import NamedMethod, make_method
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
-from stockade.datasets import ExampleSet
+from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, prepare_examples, prepare_texts
 from stockade.jobs import DataOptions, ModelOptions, describe_data, named_again, reference_of
 from stockade.runs.attack import describe_model
 from stockade.runs.manifest import make_manifest
@@ -32,6 +32,8 @@ class CertificationJob:
     whole_set: bool = False
     """Whether alpha is the chance that any certificate of the run is wrong, instead of each."""
     max_words: int = 5_000
+    labelled: bool = True
+    """Whether the data tell the true classes."""
     data_options: DataOptions = field(default_factory=DataOptions)
     model_options: ModelOptions = field(default_factory=ModelOptions)
 
@@ -45,6 +47,19 @@ class CertificationJob:
             )
         if self.max_words < 1:
             raise OptionError(f"max-words must be at least 1, not {self.max_words}.")
+        if not self.labelled and any(getattr(named.method, "choose", None) == "label" for named in self.methods):
+            raise OptionError("choose=label gives the method the true class, and the data are said to have no labels.")
+
+    def source(self) -> DataSource:
+        """The data, not checked yet."""
+        return self.data_options.load(self.data, needs_labels=self.labelled)
+
+    def examples(self, source: DataSource, labels: Sequence[str]) -> ExampleSet | UnlabelledSet:
+        """The texts to certify, every row of the data checked."""
+        options = self.data_options
+        if not self.labelled:
+            return prepare_texts(source, limit=options.limit, seed=self.seed)
+        return prepare_examples(source, labels, limit=options.limit, seed=self.seed, label_map=options.label_map)
 
     def prepared(self, texts: int) -> tuple[NamedMethod, ...]:
         """The methods with the alpha that each text has."""
@@ -52,7 +67,7 @@ class CertificationJob:
             return self.methods
         return tuple(_with_alpha(named, texts) for named in self.methods)
 
-    def manifest(self, classifier: Classifier, examples: ExampleSet) -> dict[str, Any]:
+    def manifest(self, classifier: Classifier, examples: ExampleSet | UnlabelledSet) -> dict[str, Any]:
         """The manifest of this job with the model and data it found."""
         config = {
             "seed": self.seed,
@@ -62,6 +77,7 @@ class CertificationJob:
             ],
             "whole_set": self.whole_set,
             "max_words": self.max_words,
+            "labelled": self.labelled,
             "data_options": {**dataclasses.asdict(self.data_options), "label_map": dict(self.data_options.label_map)},
             "model_options": dataclasses.asdict(self.model_options),
         }
@@ -80,6 +96,7 @@ class CertificationJob:
             config["seed"],
             config["whole_set"],
             config["max_words"],
+            config.get("labelled", True),
             DataOptions(**config["data_options"]),
             ModelOptions(**config["model_options"]),
         )

@@ -39,6 +39,11 @@ class CertificateRun:
         return tuple(self.manifest["model"]["labels"])
 
     @property
+    def labelled(self) -> bool:
+        """Whether the data told the true classes."""
+        return bool(self.manifest["config"].get("labelled", True))
+
+    @property
     def methods(self) -> dict[str, Mapping[str, Any]]:
         """The methods by key, each with its options, threat and whether it is sound."""
         return {method["key"]: method for method in self.manifest["config"]["methods"]}
@@ -59,7 +64,7 @@ class CertificateRun:
         size = self.manifest["data"]["size"]
         with CertificateStore(self.folder) as store:
             methods = {
-                key: summarise_method(list(store.certificates(key)), told, *store.effort(key))
+                key: summarise_method(list(store.certificates(key)), told, *store.effort(key), self.labelled)
                 for key, told in self.methods.items()
             }
         done = min((one["n"] + one["errors"] for one in methods.values()), default=0)
@@ -72,6 +77,7 @@ class CertificateRun:
             "complete": done == size,
             "examples": size,
             "whole_set": self.manifest["config"]["whole_set"],
+            "labelled": self.labelled,
             "methods": methods,
         }
 

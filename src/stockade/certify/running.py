@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from stockade.core.example import Example
 from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
-from stockade.datasets import ExampleSet, prepare_examples
+from stockade.datasets import ExampleSet, UnlabelledExample, UnlabelledSet
 from stockade.engine.batching import TokenBudget
 from stockade.engine.requests import Reach
 from stockade.engine.scheduler import Scheduler, Search, innermost
@@ -29,7 +29,7 @@ from stockade.jobs import DataOptions, ModelOptions
 from stockade.runs.attack import Observer, Progress, check_answers, tuning_memory
 from stockade.runs.manifest import FILE_NAME, begin_run, read_manifest
 
-Found = tuple[int, Example, Finding | str, bool]
+Found = tuple[int, Example | UnlabelledExample, Finding | str, bool]
 
 
 def certify(
@@ -41,6 +41,7 @@ def certify(
     seed: int = 0,
     whole_set: bool = False,
     max_words: int = 5_000,
+    labelled: bool = True,
     out: str | Path | None = None,
     resume: bool = False,
     concurrency: int = 32,
@@ -54,7 +55,8 @@ def certify(
     `model` is a folder that was trained with such a defense, or what `st.defend` returns. `methods` are names as
     `stockade ls certificates` shows them, with a preset or options if you like: `"ranmask-gap:alpha=0.001"`; without
     one it is the method for the model's defense. `alpha` is the chance that a certificate may be wrong, for each
-    text, or with `whole_set` for all texts together. Without `out` the run lives in a temporary folder as long as the
+    text, or with `whole_set` for all texts together. Data without labels are certified with `labelled=False`: for the
+    class that the model gives, right or wrong. Without `out` the run lives in a temporary folder as long as the
     returned object.
     """
     named = [make_method(reference) for reference in methods]
@@ -71,6 +73,7 @@ def certify(
         seed,
         whole_set,
         max_words,
+        labelled,
         data_options if limit is None else replace(data_options, limit=limit),
         model_options,
     )
@@ -121,13 +124,10 @@ def _execute(
 ) -> CertificateRun:
     for named in job.methods:
         named.method.check(classifier)
-    source = job.data_options.load(job.data)
+    source = job.source()
     for row in islice(source.rows(), 1):
         check_answers(innermost(classifier), row.input)
-    options = job.data_options
-    examples = prepare_examples(
-        source, classifier.labels, limit=options.limit, seed=job.seed, label_map=options.label_map
-    )
+    examples = job.examples(source, classifier.labels)
     begin_run(folder, job.manifest(classifier, examples), resume)
     try:
         run_certification(classifier, examples, job, folder, speed.concurrency, speed.batch_tokens, observer)
@@ -139,7 +139,7 @@ def _execute(
 
 def run_certification(
     classifier: Classifier,
-    examples: ExampleSet,
+    examples: ExampleSet | UnlabelledSet,
     job: CertificationJob,
     folder: Path,
     concurrency: int = 32,
@@ -167,7 +167,11 @@ def run_certification(
 
 
 def _searches(
-    classifier: Classifier, examples: ExampleSet, job: CertificationJob, named: NamedMethod, finished: set[str]
+    classifier: Classifier,
+    examples: Iterable[Example | UnlabelledExample],
+    job: CertificationJob,
+    named: NamedMethod,
+    finished: set[str],
 ) -> Iterator[Search[Found]]:
     for position, example in enumerate(examples):
         if example.id not in finished:
@@ -175,7 +179,11 @@ def _searches(
 
 
 def _search(
-    classifier: Classifier, position: int, example: Example, job: CertificationJob, named: NamedMethod
+    classifier: Classifier,
+    position: int,
+    example: Example | UnlabelledExample,
+    job: CertificationJob,
+    named: NamedMethod,
 ) -> Search[Found]:
     async def found() -> Found:
         if len(str(example.text).split()) > job.max_words:
@@ -211,7 +219,7 @@ def _certificate(
         id=example.id,
         status="error" if failed else _status(radius, named.method.sound),
         reason=finding if isinstance(finding, str) else _reason(finding, radius),
-        label=labels[example.label],
+        label=None if example.label is None else labels[example.label],
         predicted=None if evidence is None else labels[evidence.chosen],
         radius=radius,
         insertions=evidence.insertions() if isinstance(evidence, Sampled) else None,

@@ -16,14 +16,15 @@ BAND = 0.05
 
 
 def summarise_method(
-    certificates: Sequence[Certificate], method: Mapping[str, Any], seconds: float, rows: int
+    certificates: Sequence[Certificate], method: Mapping[str, Any], seconds: float, rows: int, labelled: bool
 ) -> dict[str, Any]:
-    """One method's summary. A text counts at radius d if its true class is certified there; texts that ended in an
-    error leave n. An abstention is neither right nor wrong: `accuracy` counts it as not right.
+    """One method's summary. A text counts at radius d if its true class is certified there, or any class where the data
+    have no labels; texts that ended in an error leave n. An abstention is neither right nor wrong: `accuracy` counts it
+    as not right.
     """
     known = [one for one in certificates if one.status != "error"]
     statuses = Counter(one.status for one in certificates)
-    radii = [one.radius if one.correct else None for one in known]
+    radii = [one.radius if one.correct or not labelled else None for one in known]
     words = [max(1, one.words) for one in known]
     certified = statuses["certified"] + statuses["claimed"]
     right = sum(one.correct for one in known)
@@ -36,8 +37,8 @@ def summarise_method(
         "errors": statuses["error"],
         "abstained": statuses["abstained"],
         "certified": certified,
-        "accuracy": wilson(right, len(known)),
-        "wrong": certified - right,
+        "accuracy": wilson(right, len(known)) if labelled else None,
+        "wrong": certified - right if labelled else None,
         "curve": [
             {"radius": radius, "share": share, "low": low, "high": high}
             for radius, (share, (low, high)) in enumerate(curve)

@@ -19,7 +19,8 @@ def print_certificate(screen: Console, certificate: Certificate, method: Mapping
     line = Line()
     line.append(certificate.method, style="bold").append(f" text {certificate.id}  ")
     line.append(_verdict(certificate), style=_style(certificate))
-    line.append(f"  true class: {certificate.label}  ({certificate.copies} copies, {certificate.words} words")
+    truth = "" if certificate.label is None else f"  true class: {certificate.label}"
+    line.append(f"{truth}  ({certificate.copies} copies, {certificate.words} words")
     line.append(", longer than the model reads)" if certificate.truncated else ")")
     screen.print(line, soft_wrap=True)
     screen.print(f"{statement(certificate, method)}.", markup=False, highlight=False, soft_wrap=True)
@@ -37,5 +38,5 @@ def _verdict(certificate: Certificate) -> str:
 
 
 def _style(certificate: Certificate) -> str:
-    wrong = certificate.status == "certified" and not certificate.correct
+    wrong = certificate.status == "certified" and certificate.predicted != (certificate.label or certificate.predicted)
     return "bold red" if wrong else _STYLES[certificate.status]

@@ -26,7 +26,9 @@ def print_certificates(run: CertificateRun) -> None:
 
 
 def certificate_table(runs: Sequence[CertificateRun]) -> Table:
-    """One line per method: the share of texts whose true class is certified at each radius, in percent."""
+    """One line per method: the share of texts whose true class is certified at each radius, in percent; of any class
+    where the data have no labels.
+    """
     found = [(run, key, numbers) for run in runs for key, numbers in run.summary["methods"].items()]
     longest = min(MOST_RADII, max((len(numbers["curve"]) for _, _, numbers in found), default=1))
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
@@ -40,7 +42,7 @@ def certificate_table(runs: Sequence[CertificateRun]) -> Table:
             key if numbers["sound"] else f"{key} (NOT a certificate)",
             str(numbers["n"]) + (f" +{numbers['errors']} errors" if numbers["errors"] else ""),
             str(numbers["abstained"]),
-            str(numbers["wrong"]),
+            "–" if numbers["wrong"] is None else str(numbers["wrong"]),
             *shares,
             *["0.0%"] * (longest - len(shares)),
             "–" if numbers["median_radius"] is None else str(numbers["median_radius"]),

@@ -24,6 +24,7 @@ from stockade.core.errors import OptionError
 )
 @click.option("--alpha", type=float, help="The chance that a certificate may be wrong.  [default: 0.05]")
 @click.option("--whole-set", is_flag=True, help="Let alpha be for all texts together, not for each.")
+@click.option("--no-labels", is_flag=True, help="The data have no labels: certify the class that the model gives.")
 @click.option("--limit", type=int, help="Certify a seeded sample of this many rows.  [default: all]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random copy.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/certify-DATE-TIME]")
@@ -60,6 +61,7 @@ def command(model: str | None, data: str | None, **options: Any) -> int:
                     seed=options["seed"],
                     whole_set=options["whole_set"],
                     max_words=options["max_words"],
+                    labelled=not options["no_labels"],
                     out=out,
                     resume=options["resume"],
                     data_options=data_options(options, options["limit"]),

@@ -7,5 +7,16 @@ from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.labels import align_labels
 from stockade.datasets.load import load_data
 from stockade.datasets.source import DataSource, Row
+from stockade.datasets.unlabelled import UnlabelledExample, UnlabelledSet, prepare_texts
 
-__all__ = ["DataSource", "ExampleSet", "Row", "align_labels", "load_data", "prepare_examples"]
+__all__ = [
+    "DataSource",
+    "ExampleSet",
+    "Row",
+    "UnlabelledExample",
+    "UnlabelledSet",
+    "align_labels",
+    "load_data",
+    "prepare_examples",
+    "prepare_texts",
+]

@@ -64,10 +64,12 @@ class ExampleSet:
             left -= 1
             if not left:
                 return
-        raise DataError(
-            f"{self.name} has changed since it was checked (found: {self.size - left} of {self.size} examples). "
-            "Load it again."
-        )
+        raise has_changed(self.name, self.size - left, self.size)
+
+
+def has_changed(name: str, found: int, size: int) -> DataError:
+    """The error for data that are not what they were when they were checked."""
+    return DataError(f"{name} has changed since it was checked (found: {found} of {size} examples). Load it again.")
 
 
 def prepare_examples(
@@ -84,23 +86,19 @@ def prepare_examples(
     `labels` are the model's classes; `limit` takes a seeded sample of that many rows, all if there are fewer;
     `label_map` translates labels of the data to classes where names do not match (see `labels.py`).
     """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise OptionError(
-            f"--limit is {limit}, expected a whole number of examples from 1 up. Leave it out to take all rows."
-        )
     if target is not None and not 0 <= target < len(labels):
         raise OptionError(
             f"The target is class {target}, expected a number from 0 to {len(labels) - 1} ({listing(labels)})."
         )
-    scan = _scan(source, limit, seed)
-    if not scan.total:
+    found = scan(source, limit, seed)
+    if not found.total:
         raise DataError(f"{source.name} has no rows, expected one per text. Give data with at least one.")
     classes = align_labels(
-        scan.counts, source.label_names, labels, label_map, data_name=source.name, first_rows=scan.first_rows
+        found.counts, source.label_names, labels, label_map, data_name=source.name, first_rows=found.first_rows
     )
     counts = dict.fromkeys(labels, 0)
     for label, count in (
-        scan.counts.items() if scan.sample is None else Counter(label for _, label in scan.sample).items()
+        found.counts.items() if found.sample is None else Counter(label for _, label in found.sample).items()
     ):
         counts[labels[classes[label]]] += count
     if target is not None:
@@ -111,8 +109,8 @@ def prepare_examples(
         name=source.name,
         fingerprint=source.fingerprint(),
         size=sum(counts.values()),
-        total=scan.total,
-        ids=None if scan.sample is None else tuple(row_id for row_id, _ in scan.sample),
+        total=found.total,
+        ids=None if found.sample is None else tuple(row_id for row_id, _ in found.sample),
         labels=tuple(labels),
         label_counts=MappingProxyType(counts),
         source=source,
@@ -122,7 +120,7 @@ def prepare_examples(
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
+class Scan:
     """What one pass over a source tells: `sample` is (id, label) of the chosen rows in order, None if it is all."""
 
     total: int
@@ -131,7 +129,12 @@ class _Scan:
     sample: tuple[tuple[str, Label], ...] | None
 
 
-def _scan(source: DataSource, limit: int | None, seed: int) -> _Scan:
+def scan(source: DataSource, limit: int | None, seed: int) -> Scan:
+    """Read a source once: its labels, how many rows of each, and the sample of `limit` rows."""
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise OptionError(
+            f"--limit is {limit}, expected a whole number of examples from 1 up. Leave it out to take all rows."
+        )
     counts: dict[Label, int] = {}
     first_rows: dict[Label, str] = {}
     ids = None if isinstance(source, TableSource) else _Ids(source.name)  # a table numbers its rows itself
@@ -148,7 +151,7 @@ def _scan(source: DataSource, limit: int | None, seed: int) -> _Scan:
             sample.add(total, row)
         total += 1
     chosen = sample.chosen() if sample is not None and limit is not None and limit < total else None
-    return _Scan(total, counts, first_rows, chosen)
+    return Scan(total, counts, first_rows, chosen)
 
 
 def _first_of_its_label(row: Row, source: DataSource, counts: dict[Label, int], first_rows: dict[Label, str]) -> None:

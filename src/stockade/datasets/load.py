@@ -75,7 +75,7 @@ def _table(reference: object, needs_labels: bool) -> Table:
     if isinstance(reference, os.PathLike):
         return open_file(Path(os.fsdecode(reference)), needs_labels)
     if isinstance(reference, list | tuple):
-        return open_items(reference)
+        return open_items(reference, needs_labels)
     if isinstance(reference, dict):
         splits = [str(key) for key, value in reference.items() if hasattr(value, "column_names")]
         if splits:

@@ -106,10 +106,12 @@ class FrameTable:
         return None
 
 
-def open_items(items: Sequence[Any]) -> PairsTable | RecordsTable:
-    """The table in a list, by the shape of its first item."""
+def open_items(items: Sequence[Any], needs_labels: bool = True) -> PairsTable | RecordsTable:
+    """The table in a list, by the shape of its first item; single texts will do where labels are not needed."""
     if not items:
         raise DataError(f"The list of data is empty, expected items such as {_EXPECTED}. Give at least one.")
+    if not needs_labels and all(isinstance(item, str) for item in items):
+        return RecordsTable([{"text": item} for item in items])
     if isinstance(items[0], Mapping):
         return RecordsTable(items)
     if not _is_two(items[0]):

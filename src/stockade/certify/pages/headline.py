@@ -20,7 +20,12 @@ def headline(run: CertificateRun) -> list[str]:
         for threat, keys in by_threat.items()
     ]
     whole_set = run.summary["whole_set"]
-    return against + [_line(key, numbers, run.methods[key], whole_set) for key, numbers in methods.items()]
+    unknown = [] if run.labelled else ["The data have no labels: a class is certified as the model gives it."]
+    return [
+        *against,
+        *unknown,
+        *(_line(key, numbers, run.methods[key], whole_set) for key, numbers in methods.items()),
+    ]
 
 
 def threats(run: CertificateRun) -> dict[str, list[str]]:
@@ -50,7 +55,8 @@ def _line(key: str, numbers: Mapping[str, Any], method: Mapping[str, Any], whole
 
 def _found(numbers: Mapping[str, Any]) -> str:
     curve = numbers["curve"]
-    right = f"the true class of {_share(curve[0]['share'])} of the texts (n = {numbers['n']:,})"
+    whose = "a class" if numbers["accuracy"] is None else "the true class"
+    right = f"{whose} of {_share(curve[0]['share'])} of the texts (n = {numbers['n']:,})"
     if len(curve) == 1:
         return f"{right}, and for none that it stays when something is changed"
     largest = "" if len(curve) == 2 else f", up to radius {len(curve) - 1} for {_share(curve[-1]['share'])}"

@@ -24,7 +24,7 @@ def render_markdown(runs: Sequence[CertificateRun]) -> str:
         lines += ["", *(f"- {_escape(sentence)}" for sentence in headline(run))]
     lines += ["", *_table(COLUMNS, number_rows(methods))]
     lines += ["", "Accuracy with 95 % Wilson intervals; an abstention is not right.", ""]
-    lines += _table(("certified accuracy", *radii), radius_rows(methods))
+    lines += _table(("certified", *radii), radius_rows(methods))
     lines += ["", "With the band that holds at all radii at once but for a chance of 5 %."]
     for run in runs:
         for key in run.methods:
@@ -43,7 +43,9 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _text(one: ShownCertificate) -> str:
     words = " ".join(word.text for word in one.words) + (" …" if one.more_words else "")
-    return f"- {_escape(one.statement)}. True class: {_escape(str(one.certificate.label))}. Text: {_escape(words)}"
+    label = one.certificate.label
+    truth = "" if label is None else f" True class: {_escape(label)}."
+    return f"- {_escape(one.statement)}.{truth} Text: {_escape(words)}"
 
 
 def _escape(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The plot of certificates: certified accuracy against the radius."""
+"""The plot of certificates: the share of certified texts against the radius."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def curve_plot(methods: Sequence[MethodNumbers]) -> str:
     if not measured:
         return ""
     longest = max(len(method.numbers["curve"]) for method in measured)
+    labelled = any(method.numbers["accuracy"] is not None for method in measured)
 
     def draw(axes: Any) -> None:
         seen = {True: 0, False: 0}
@@ -52,7 +53,7 @@ def curve_plot(methods: Sequence[MethodNumbers]) -> str:
         axes.set_ylim(-2, 102)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set_xlabel("radius d")
-        axes.set_ylabel("true class certified at d or more, %")
+        axes.set_ylabel(f"{'true ' if labelled else ''}class certified at d or more, %")
         axes.grid(color=GRID)
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1))
 

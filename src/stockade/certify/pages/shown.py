@@ -40,8 +40,8 @@ class ShownCertificate:
 
     @property
     def verdict(self) -> str:
-        """Of the class: right, wrong, or none."""
-        if self.certificate.radius is None:
+        """Of the class: right, wrong, or none, if there is no class or nobody has said which one is true."""
+        if self.certificate.radius is None or self.certificate.label is None:
             return "none"
         return "right" if self.certificate.correct else "wrong"
 

@@ -40,7 +40,7 @@ class MethodNumbers:
         return self.name if self.numbers["sound"] else f"{self.name} ({NOT_PROVED})"
 
     def point(self, radius: int) -> Mapping[str, float]:
-        """Certified accuracy at a radius; none is certified beyond the largest, and the band says how sure that is."""
+        """The certified share at a radius; none is certified beyond the largest, and the band says how sure that is."""
         curve = self.numbers["curve"]
         if radius < len(curve):
             found: Mapping[str, float] = curve[radius]
@@ -75,7 +75,7 @@ def shown_radii(methods: Sequence[MethodNumbers]) -> list[int]:
 
 
 def radius_rows(methods: Sequence[MethodNumbers]) -> list[tuple[str, ...]]:
-    """For each method its certified accuracy at the shown radii, with the band."""
+    """For each method its certified share at the shown radii, with the band."""
     radii = shown_radii(methods)
     return [
         (method.title, *(_banded(method.point(radius)) for radius in radii))
@@ -88,9 +88,9 @@ def _cells(numbers: Mapping[str, Any]) -> tuple[str, ...]:
     median, rate = numbers["median_radius"], numbers["median_rate"]
     return (
         f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
-        percent(numbers["accuracy"]),
+        "–" if numbers["accuracy"] is None else percent(numbers["accuracy"]),
         f"{numbers['abstained']:,}",
-        f"{numbers['wrong']:,}",
+        "–" if numbers["wrong"] is None else f"{numbers['wrong']:,}",
         "–" if median is None else str(median),
         "–" if rate is None else f"{100 * rate:.1f} %",
         number(numbers["mean_copies"], 0),
