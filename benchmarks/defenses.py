@@ -10,8 +10,9 @@ evaluate` does: directly and in all ways that apply to it, on the same test text
 95 % t-interval; under an attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts
 that survive everything. p is McNemar's exact test of the worst case against the undefended model, the disagreements of
 all seeds together. Below the table, the same test for what the papers claim of single attacks, attacked directly as
-they did, and with a text counted as robust only if no way of that attack fools it. What is finished in --out is read,
-not repeated.
+they did, and with a text counted as robust only if no way of that attack fools it. A text on which a randomised model
+is wrong in half of all cells counts as wrong there, so these shares are not to the digit those of the table. What is
+finished in --out is read, not repeated.
 """
 
 from __future__ import annotations

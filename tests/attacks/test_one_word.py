@@ -17,7 +17,7 @@ from stockade.attacks.one_word import OneWord
 from stockade.attacks.random_word import RandomWord
 from stockade.attacks.registry import make_attack
 from stockade.attacks.synonym_list import SynonymList
-from stockade.core.errors import ModelError
+from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Example, Scores
 from stockade.core.protocols import AttentionQuery, Probabilities, WordVocabulary
 from stockade.core.text import Text, TextInput
@@ -258,3 +258,9 @@ def test_the_estimate_is_made_anew_once_as_many_words_are_known_again(monkeypatc
     best = sorted(victim.weights, key=lambda word: -victim.weights[word])
     attack(victim, f"{best[20]} {best[300]}", OneWord(how="ec", sample=60))
     assert known == [60, 120]
+
+
+@pytest.mark.parametrize("options", ["caution=-1", "caution=nan", "sample=0"])
+def test_an_estimate_of_nothing_is_refused(options: str) -> None:
+    with pytest.raises(OptionError, match="expected at least one word, and 0 or more"):
+        make_attack(f"gs-ec:{options}")

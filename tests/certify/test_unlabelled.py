@@ -74,6 +74,8 @@ def test_what_needs_labels_is_refused(tmp_path: Path) -> None:
         st.certify(robust, TEXTS, "ranmask-gap:choose=label", labelled=False)
     with pytest.raises(DataError, match="Put a label beside each text"):
         st.certify(robust, TEXTS)
+    with pytest.raises(OptionError, match="leave out --label-column"):
+        st.certify(robust, TEXTS, labelled=False, data_options=st.DataOptions(label_column="label"))
     with pytest.raises(OptionError, match="--limit is 0"):
         st.certify(robust, TEXTS, labelled=False, limit=0)
 

@@ -80,6 +80,11 @@ def test_orders_of_attacks_on_one_model(tmp_path: Path) -> None:
     assert [order.holds for order in check_orders({"toy": weak}, {"toy": results})] == [True, False, True, False]
 
 
+def test_where_nothing_fools_a_model_no_order_can_be_told(tmp_path: Path) -> None:
+    model, results = measured(tmp_path / "a", dict.fromkeys(STRONG, "ffff"), (0.0, 0.0, 0.0, 0.0))
+    assert [order.verdict for order in check_orders({"toy": model}, {"toy": results})] == ["n/a"] * 4
+
+
 def test_a_model_without_attention_has_orders_that_nobody_can_tell(tmp_path: Path) -> None:
     model, results = measured(tmp_path / "a", {"random": "sf", "list": "ff"}, (0.5, 0.0))
     assert model["a_star"] is None

@@ -23,6 +23,7 @@ of the vocabulary must be within reach, so it is here (see `nearest_flip` for ho
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
@@ -32,6 +33,7 @@ from stockade.attacks.nearest_flip import NearestFlip
 from stockade.attacks.registry import register
 from stockade.attacks.vocabulary import known_words
 from stockade.attacks.word_attack import WordAttack
+from stockade.core.errors import OptionError
 from stockade.core.example import Example
 from stockade.core.protocols import AttentionQuery, WordVocabulary
 from stockade.core.records import Outcome
@@ -58,6 +60,12 @@ class OneWord(WordAttack):
     """For `ec`: how many random words the estimate is made from."""
     caution: float = 1.0
     """For `ec`: how many times its known error the estimate is given before a word is ruled out; more asks more."""
+
+    def __post_init__(self) -> None:
+        if self.sample < 1 or not 0 <= self.caution < math.inf:
+            raise OptionError(
+                f"sample is {self.sample} and caution {self.caution}; expected at least one word, and 0 or more."
+            )
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         if not one_word_may_change(example, self.max_changed):

@@ -49,6 +49,8 @@ class CertificationJob:
             raise OptionError(f"max-words must be at least 1, not {self.max_words}.")
         if not self.labelled and any(getattr(named.method, "choose", None) == "label" for named in self.methods):
             raise OptionError("choose=label gives the method the true class, and the data are said to have no labels.")
+        if not self.labelled and (self.data_options.label_column or self.data_options.label_map):
+            raise OptionError("The data are said to have no labels: leave out --label-column and --label-map.")
 
     def source(self) -> DataSource:
         """The data, not checked yet."""

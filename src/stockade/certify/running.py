@@ -65,6 +65,7 @@ def certify(
         raise RunError("There is nothing to resume without a run folder: name it with --out.")
     if out is not None and not resume:
         refuse_existing(Path(out), FILE_NAME)
+    speed = _Speed(concurrency, batch_tokens)
     classifier = model_options.load(model, seed=seed)
     job = CertificationJob(
         model,
@@ -77,7 +78,6 @@ def certify(
         data_options if limit is None else replace(data_options, limit=limit),
         model_options,
     )
-    speed = _Speed(concurrency, batch_tokens)
     if out is not None:
         return _execute(job, classifier, speed, Path(out), resume, observer)
     return in_temporary_folder(lambda folder: _execute(job, classifier, speed, folder, False, observer))

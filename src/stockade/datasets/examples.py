@@ -91,8 +91,6 @@ def prepare_examples(
             f"The target is class {target}, expected a number from 0 to {len(labels) - 1} ({listing(labels)})."
         )
     found = scan(source, limit, seed)
-    if not found.total:
-        raise DataError(f"{source.name} has no rows, expected one per text. Give data with at least one.")
     classes = align_labels(
         found.counts, source.label_names, labels, label_map, data_name=source.name, first_rows=found.first_rows
     )
@@ -150,6 +148,8 @@ def scan(source: DataSource, limit: int | None, seed: int) -> Scan:
         if sample is not None:
             sample.add(total, row)
         total += 1
+    if not total:
+        raise DataError(f"{source.name} has no rows, expected one per text. Give data with at least one.")
     chosen = sample.chosen() if sample is not None and limit is not None and limit < total else None
     return Scan(total, counts, first_rows, chosen)
 

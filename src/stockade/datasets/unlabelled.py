@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from stockade.core.errors import DataError
 from stockade.core.text import Text
 from stockade.datasets.examples import has_changed, scan
 from stockade.datasets.source import DataSource
@@ -52,8 +51,6 @@ class UnlabelledSet:
 def prepare_texts(source: DataSource, *, limit: int | None = None, seed: int = 0) -> UnlabelledSet:
     """Check every row of a source and choose the texts; the same rows as `prepare_examples` would."""
     found = scan(source, limit, seed)
-    if not found.total:
-        raise DataError(f"{source.name} has no rows, expected one per text. Give data with at least one.")
     ids = None if found.sample is None else tuple(row_id for row_id, _ in found.sample)
     return UnlabelledSet(
         source.name, source.fingerprint(), found.total if ids is None else len(ids), found.total, ids, source

@@ -32,7 +32,9 @@ def as_rows(orders: Iterable[Order]) -> list[dict[str, Any]]:
 
 
 def at_least_as_strong(results: Results, strong: str, weak: str, claim: str | None = None) -> Order:
-    """Whether one attack succeeds at least as often as another, on the texts both have attacked."""
+    """Whether one attack succeeds at least as often as another, on the texts both have attacked; if neither has fooled
+    the model on any, that cannot be told.
+    """
     claim = claim or f"{strong} succeeds at least as often as {weak}"
     texts = attacked_by_all(results, (strong, weak))
     if not texts:
@@ -41,7 +43,7 @@ def at_least_as_strong(results: Results, strong: str, weak: str, claim: str | No
     ahead, behind = sum(one for one, _ in outcomes), sum(other for _, other in outcomes)
     only, missed = sum(one > other for one, other in outcomes), sum(one < other for one, other in outcomes)
     numbers = f"{ahead} against {behind} of {len(texts)} texts; {only} fooled only by {strong}, {missed} only by {weak}"
-    return Order(claim, ahead >= behind, numbers)
+    return Order(claim, ahead >= behind if ahead or behind else None, numbers)
 
 
 def count_texts(count: int) -> str:

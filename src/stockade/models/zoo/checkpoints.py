@@ -16,6 +16,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from stockade.core.errors import ModelError, OptionError
+from stockade.datasets.wording import clip
 from stockade.models.minilm import minilm_folder
 from stockade.models.pretrained import quiet
 
@@ -79,7 +80,7 @@ def from_checkpoint(name: str, source: str | Path | None, fields: Mapping[str, A
         except ModelError:
             raise
         except Exception as problem:
-            said = (str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip(".")[:200]
+            said = clip((str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip("."), 200)
             raise ModelError(
                 f"The checkpoint {reference} of {name} cannot be loaded ({said}). Give a folder with config.json, "
                 "safetensors weights and a tokenizer, or check the hub name and the network."

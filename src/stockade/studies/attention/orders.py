@@ -64,7 +64,8 @@ def _list_beats_random(name: str, attacks: Mapping[str, Any]) -> Order:
     rate, draws = attacks[LIST]["rate"]["value"], attacks[RANDOM]["rate"]["value"]
     if rate is None or draws is None:
         return Order(claim, None, "nothing was attacked")
-    return Order(claim, rate >= draws, f"{100 * rate:.1f} % of texts against {100 * draws:.1f} % of draws")
+    holds = rate >= draws if rate or draws else None
+    return Order(claim, holds, f"{100 * rate:.1f} % of texts against {100 * draws:.1f} % of draws")
 
 
 def _constraint_is_free(name: str, results: Results) -> Order:
@@ -76,7 +77,8 @@ def _constraint_is_free(name: str, results: Results) -> Order:
         return Order(claim, None, "no text was attacked by both")
     free, bound = (len(fooled_texts(results, attack) & set(texts)) for attack in (GREEDY, GREEDY_EC))
     gap = (bound - free) / len(texts)
-    return Order(claim, abs(gap) <= _NEAR + 1e-9, f"{bound} against {free} of {len(texts)} texts: {100 * gap:+.1f}")
+    near = abs(gap) <= _NEAR + 1e-9 if bound or free else None
+    return Order(claim, near, f"{bound} against {free} of {len(texts)} texts: {100 * gap:+.1f}")
 
 
 def _of_models(one: str, other: str, models: Mapping[str, Any], results: Mapping[str, Results]) -> Iterator[Order]:
