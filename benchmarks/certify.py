@@ -4,10 +4,11 @@
         [--methods ranmask partition deletion …] [--glove FILE] [--out FOLDER] [--json FILE]
 
 One model is trained for each kind of defense. For random masking the votes of 1,000 + 5,000 independent masked copies
-of each test text are drawn once and kept in --out; every sampled method is then replayed from that log, so that schemes
-are compared on the very same votes: *fixed* looks once at all of them, *sequential* stops when its radius is known.
-Rows *real* are `stockade certify` itself, which also draws few copies without replacement. A cell is the share of test
-texts whose true class is certified for changes of that many words, in percent; *passes* are forward passes per text.
+of each test text, and of as many dealt ones, are drawn once and kept in --out; every sampled method is then replayed
+from that log, so that schemes are compared on the same votes: *fixed* looks once at all of them, *sequential* stops
+when its radius is known. Rows *real* are `stockade certify` itself, which also draws few copies without replacement. A
+cell is the share of test texts whose true class is certified for changes of that many words, in percent; *passes* are
+forward passes per text.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,19 +29,21 @@ from numpy.typing import NDArray
 
 import stockade as st
 from stockade.certify.bounds import legacy_claim
-from stockade.certify.evidence import MaskingLaw
+from stockade.certify.dealing import dealt
+from stockade.certify.laws import MaskingLaw
 from stockade.certify.masked_copies import MaskedCopies
 from stockade.certify.medians import certified_curve, median_bound, median_rate
 from stockade.certify.registry import Finding, Question, make_method
 from stockade.certify.sampling import Rows, SampledMethod, Stream, votes_of
 from stockade.core.example import Example
-from stockade.core.masks import kept_words
+from stockade.core.masks import copies_per_deal, kept_words
 from stockade.core.seeds import derive_seed
 from stockade.datasets import load_data, prepare_examples
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
 
 SELECTION, ESTIMATION = 1000, 5000
+LOGGED: tuple[tuple[Stream, int], ...] = (("selection", SELECTION), ("estimation", ESTIMATION))
 RADII = 7
 DEFENSES = {
     "ranmask": "ranmask:rate={rate}",
@@ -53,12 +56,11 @@ DEFENSES = {
 
 @dataclass(frozen=True)
 class Log:
-    """The votes for the masked copies of one text, in the order they were drawn."""
+    """The votes for the masked copies of one text, in the order they were drawn: independent ones, and deals."""
 
     example: Example
     kept: int
-    selection: NDArray[np.int64]
-    estimation: NDArray[np.int64]
+    votes: Mapping[str, NDArray[np.int64]]
 
     @property
     def words(self) -> int:
@@ -78,8 +80,14 @@ class Replayed:
         return MaskingLaw(self.log.words, self.log.kept)
 
     async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
-        votes = self.log.selection if stream == "selection" else self.log.estimation
-        return np.eye(self.classes)[votes[start:stop]]
+        return self._rows(self.log.votes[stream][start:stop])
+
+    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
+        copies = copies_per_deal(self.log.words, self.log.kept)
+        return self._rows(self.log.votes[f"dealt {stream}"][start * copies : stop * copies])
+
+    def _rows(self, votes: NDArray[np.int64]) -> Rows:
+        return np.eye(self.classes)[votes]
 
 
 def trained(options: argparse.Namespace, name: str) -> Path:
@@ -112,13 +120,13 @@ def vote_log(options: argparse.Namespace, model: Any) -> tuple[list[Log], float]
     for ended in scheduler.run(Search(partial(draw, model, one, options.seed)) for one in missing):
         example, found = ended.result  # type: ignore[misc]
         np.savez_compressed(folder / f"{example.id}.npz", **found)
-        asked += SELECTION + ESTIMATION
+        asked += sum(map(len, found.values()))
     speed = asked / (time.process_time() - started) if asked else float("nan")
     logs = []
     for one in examples:
         kept = kept_words(len(str(one.text).split()), model.defense.rate, model.defense.kept)
         with np.load(folder / f"{one.id}.npz") as read:
-            logs.append(Log(one, kept, read["selection"].astype(np.int64), read["estimation"].astype(np.int64)))
+            logs.append(Log(one, kept, {name: read[name].astype(np.int64) for name in read.files}))
     return logs, speed
 
 
@@ -127,22 +135,41 @@ async def draw(model: Any, example: Example, seed: int) -> tuple[Example, dict[s
     kept = kept_words(len(words), model.defense.rate, model.defense.kept)
     own = derive_seed(seed, "votes", example.id)
     copies = MaskedCopies(words, example.text.premise, kept, model.defense.mask, own, finite=False)
-    found = {}
-    for stream, number in (("selection", SELECTION), ("estimation", ESTIMATION)):
-        parts = [await copies.ask(stream, start, start + 500) for start in range(0, number, 500)]  # type: ignore[arg-type]
-        found[stream] = votes_of(np.concatenate(parts)).astype(np.uint8)
+    per_deal = copies_per_deal(len(words), kept)
+    found: dict[str, NDArray[np.uint8]] = {}
+    for stream, number in LOGGED:
+        found[stream] = await asked(partial(copies.ask, stream), number, 500)
+        deals, step = -(-number // per_deal), -(-500 // per_deal)
+        found[f"dealt {stream}"] = await asked(partial(copies.deal, stream), deals, step)
     return example, found
+
+
+async def asked(ask: Callable[[int, int], Coroutine[Any, Any, Rows]], number: int, step: int) -> NDArray[np.uint8]:
+    parts = [await ask(start, min(number, start + step)) for start in range(0, number, step)]
+    return votes_of(np.concatenate(parts)).astype(np.uint8)
 
 
 def replayed(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
     radii, passes = [], []
     for log in logs:
-        found = finished(method.sampled(Replayed(log, classes), Question(log.example.text, None, 0), classes))
+        found = finished(
+            sampled(method, Replayed(log, classes), Question(log.example.text, None, coin_seed(log)), classes)
+        )
         assert found.evidence is not None
         radius = found.evidence.radius()
         radii.append(radius if found.evidence.chosen == log.example.label else None)
         passes.append(found.evidence.copies + found.drawn)
     return row(radii, [log.words for log in logs], passes)
+
+
+def coin_seed(log: Log) -> int:
+    return derive_seed("replayed", log.example.id)
+
+
+def sampled(method: SampledMethod, copies: Replayed, question: Question, classes: int) -> Coroutine[Any, Any, Finding]:
+    if method.scheme == "dealt":
+        return dealt(method, copies, question, classes)
+    return method.sampled(copies, question, classes)
 
 
 def finished(coroutine: Any) -> Finding:
@@ -157,9 +184,9 @@ def finished(coroutine: Any) -> Finding:
 def legacy(logs: Sequence[Log], alpha: float) -> dict[str, Any]:
     radii = []
     for log in logs:
-        chosen = int(np.bincount(log.selection).argmax())
-        votes = int((log.estimation == chosen).sum())
-        claim = legacy_claim(votes, len(log.estimation), log.words, log.kept, alpha)
+        chosen = int(np.bincount(log.votes["selection"]).argmax())
+        votes = int((log.votes["estimation"] == chosen).sum())
+        claim = legacy_claim(votes, ESTIMATION, log.words, log.kept, alpha)
         radii.append(claim.radius if chosen == log.example.label else None)
     return row(radii, [log.words for log in logs], [SELECTION + ESTIMATION] * len(logs))
 
@@ -198,7 +225,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
         for name in ("ranmask-gap", "ranmask-lf"):
             fixed = make_method(f"{name}@fixed", alpha=options.alpha).method
             yield f"{name}, fixed 1,000 + 5,000", replayed(fixed, logs, classes)
-            for scheme in ("curtailed", "spending", "anytime"):
+            for scheme in ("dealt", "curtailed", "spending", "anytime"):
                 method = make_method(name, alpha=options.alpha, scheme=scheme).method
                 yield f"{name}, sequential ({scheme})", replayed(method, logs, classes)
         known = replace(make_method("ranmask-gap", alpha=options.alpha).method, choose="label")
@@ -214,8 +241,8 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
 def with_labels(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
     radii, passes = [], []
     for log in logs:
-        question = Question(log.example.text, log.example.label, 0)
-        found = finished(method.sampled(Replayed(log, classes), question, classes))
+        question = Question(log.example.text, log.example.label, coin_seed(log))
+        found = finished(sampled(method, Replayed(log, classes), question, classes))
         assert found.evidence is not None
         radii.append(found.evidence.radius())
         passes.append(found.evidence.copies)

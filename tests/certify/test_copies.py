@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import stockade as st
-from stockade.certify.evidence import MaskingLaw, Sampled, read_evidence
+from stockade.certify.evidence import Sampled, read_evidence
+from stockade.certify.laws import MaskingLaw
 from stockade.certify.masked_copies import MaskedCopies
 from stockade.certify.methods.deletion import ShortenedCopies
 from stockade.certify.methods.safer import SynonymCopies

@@ -13,6 +13,7 @@ import torch
 
 import stockade as st
 from stockade.certify.certificate import Certificate
+from stockade.certify.dealt import Dealt
 from stockade.certify.evidence import read_evidence
 from stockade.certify.masked_copies import MaskedCopies
 from stockade.certify.registry import make_method, methods
@@ -185,9 +186,15 @@ def test_mean_probabilities_are_certified_by_another_bound() -> None:
     found = certified(robust, "ranmask-gap:ensemble=probability,most=1000", rows=[(text, "positive")])
     (one,) = found.values()
     evidence = read_evidence(one.evidence or {})
-    assert evidence.tally.totals[1] / evidence.copies > 0.8  # type: ignore[attr-defined]
+    assert isinstance(evidence, Dealt)
+    assert evidence.totals[1] / evidence.copies > 0.8
     assert one.predicted == "positive"
     assert one.radius is not None
+    (few,) = certified(
+        robust, "ranmask-gap:ensemble=probability,most=1000,scheme=curtailed", rows=[(text, "positive")]
+    ).values()
+    assert read_evidence(few.evidence or {}).tally.totals[1] / few.copies > 0.5  # type: ignore[attr-defined]
+    assert (few.radius or 0) <= one.radius
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, 2.0])

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import stockade as st
-from stockade.certify.evidence import MaskingLaw, Sampled
+from stockade.certify.evidence import Sampled
 from stockade.certify.export import DOCUMENTS
+from stockade.certify.laws import MaskingLaw
 from stockade.certify.pages.changeable import changeable_words
 from stockade.certify.pages.ground import _reached
 from stockade.certify.pages.headline import headline

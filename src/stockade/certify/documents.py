@@ -55,6 +55,6 @@ def _alpha(certificate: Certificate) -> float | None:
     if evidence.get("kind") == "claimed":
         return float(evidence["alpha"])
     plan, tally = evidence.get("plan"), evidence.get("tally")
-    if plan is None or tally is None or plan["population"] == tally["copies"]:
+    if plan is None or (tally is not None and plan["population"] == tally["copies"]):
         return None
     return float(plan["alpha"])

@@ -6,69 +6,27 @@ can compute it again without the model.
 
 from __future__ import annotations
 
-import base64
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from typing import Any, Protocol
 
 from stockade.certify.bounds import (
     Rule,
-    deletion_losses,
     insertions_radius,
     largest_radius,
     legacy_claim,
-    masking_losses,
     partition_radius,
-    synonym_losses,
 )
+from stockade.certify.dealt import read_dealt
 from stockade.certify.exact import VoteTable, exact_radius
+from stockade.certify.laws import DeletionLaw, Law, MaskingLaw, SynonymLaw
+from stockade.certify.packing import packed, unpacked
 from stockade.certify.sequential import Limits, Means, Plan, Tally, margin_limits
 from stockade.core.errors import RunError
 
 INSERTIONS = 1000
 """More inserted words than these are not counted."""
-Losses = tuple[Fraction, ...] | tuple[float, ...]
-"""For d = 0, 1, …: the largest share of the copies of a text that d changes can alter."""
-
-
-class Law(Protocol):
-    """How copies of a text are made at random, as far as a certificate needs to know."""
-
-    def losses(self) -> Losses: ...
-
-
-@dataclass(frozen=True, slots=True)
-class MaskingLaw:
-    """`kept` of the words stay, every choice of them as likely as any other; the others are hidden in their places."""
-
-    words: int
-    kept: int
-
-    def losses(self) -> Losses:
-        return masking_losses(self.words, self.kept)
-
-
-@dataclass(frozen=True, slots=True)
-class DeletionLaw:
-    """Each word stays with this chance, whatever becomes of the others; the others are taken out."""
-
-    words: int
-    kept_chance: float
-
-    def losses(self) -> Losses:
-        return deletion_losses(self.kept_chance, self.words)
-
-
-@dataclass(frozen=True, slots=True)
-class SynonymLaw:
-    """Each word that has synonyms is drawn from its set; `overlaps` are what such sets have in common, at worst."""
-
-    overlaps: tuple[float, ...]
-
-    def losses(self) -> Losses:
-        return synonym_losses(self.overlaps)
 
 
 class Evidence(Protocol):
@@ -144,7 +102,7 @@ class Enumerated:
         return exact_radius(self.table, self.chosen)
 
     def described(self) -> dict[str, Any]:
-        votes = base64.b85encode(zlib.compress(bytes(self.table.votes))).decode()
+        votes = packed(bytes(self.table.votes))
         table = {"words": self.table.words, "kept": self.table.kept, "classes": self.table.classes, "votes": votes}
         return {"kind": "enumerated", "chosen": self.chosen, "table": table}
 
@@ -209,7 +167,7 @@ def _sampled(told: Mapping[str, Any]) -> Sampled:
 
 def _enumerated(told: Mapping[str, Any]) -> Enumerated:
     table = told["table"]
-    votes = tuple(zlib.decompress(base64.b85decode(table["votes"])))
+    votes = tuple(unpacked(table["votes"]))
     return Enumerated(VoteTable(table["words"], table["kept"], votes, table["classes"]), told["chosen"])
 
 
@@ -231,4 +189,5 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Evidence]] = {
     "enumerated": _enumerated,
     "grouped": _grouped,
     "claimed": _claimed,
+    "dealt": read_dealt,
 }

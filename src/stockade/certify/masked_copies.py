@@ -7,9 +7,9 @@ from math import comb
 
 import numpy as np
 
-from stockade.certify.evidence import MaskingLaw
+from stockade.certify.laws import MaskingLaw
 from stockade.certify.sampling import Rows, Stream
-from stockade.core.masks import Keep, draw_masks, masks_by_number
+from stockade.core.masks import Keep, deal_masks, draw_masks, masks_by_number
 from stockade.core.seeds import derive_seed
 from stockade.engine.requests import Masked
 
@@ -53,6 +53,11 @@ class MaskedCopies:
 
     async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
         return await Masked(self.words, self.premise, self.masks(stream, start, stop), self.mask)
+
+    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
+        rng = np.random.default_rng(derive_seed(self.seed, stream, "deals", start))
+        keep = deal_masks(rng, len(self.words), self.kept, stop - start)
+        return await Masked(self.words, self.premise, keep, self.mask)
 
     async def ask_all(self) -> Rows:
         """Every copy there is, in the order of `masks_by_number`."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from stockade.certify.bounds import threshold
 from stockade.certify.certificate import Certificate
+from stockade.certify.dealt import Dealt
 from stockade.certify.evidence import Evidence, Sampled, read_evidence
 from stockade.certify.job import recorded_methods
 from stockade.certify.registry import NamedMethod, Question
@@ -63,7 +64,7 @@ def resample(
             raise ended.result
         certificate, problem = ended.result
         before = read_evidence(certificate.evidence or {})
-        allowed += before.plan.alpha if isinstance(before, Sampled) else 0.0
+        allowed += before.plan.alpha if isinstance(before, Sampled | Dealt) else 0.0
         if problem is not None:
             refuted.append(f"{certificate.method}, example {certificate.id}: {problem}")
         if observer is not None:

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.certify.bounds import Rule
-from stockade.certify.evidence import Law, Sampled
+from stockade.certify.evidence import Sampled
+from stockade.certify.laws import Law
 from stockade.certify.registry import Finding, Question
 from stockade.certify.sequential import Means, Plan, Scheme, Tally, choose_class, decide, look_schedule
 from stockade.core.errors import OptionError
@@ -58,6 +59,8 @@ class SampledMethod:
 
     sound: ClassVar[bool] = True
     rule: ClassVar[Rule] = "gap"
+    deals: ClassVar[bool] = False
+    """Whether copies can be dealt: those that hide words can."""
     alpha: float = 0.05
     most: int = 5000
     selection: int = 1000
@@ -76,6 +79,10 @@ class SampledMethod:
                 f"most is {self.most}, first {self.first}, selection {self.selection} and growth {self.growth}; "
                 "expected at least one copy each, and a growth above 1."
             )
+        if self.scheme == "dealt" and not self.deals:
+            raise OptionError(
+                "scheme=dealt hands out the words of a text to masked copies, and this method has none: use curtailed."
+            )
         if self.target is not None and self.target < 0:
             raise OptionError(f"target is {self.target}, expected a radius from 0 up.")
 
@@ -86,34 +93,40 @@ class SampledMethod:
         chosen, selection, drawn = question.label, None, 0
         if self.choose == "votes":
             seen = await self._selected(copies, classes)
-            chosen, selection, drawn = self._best(seen), seen.tally.counts, seen.copies
+            chosen, selection, drawn = self.best(seen), seen.tally.counts, seen.copies
         if chosen is None:
             return Finding(None, reason="choose=label needs data with labels")
-        plan, seen, losses = self.plan(copies.population), _Seen(classes), copies.law.losses()
+        plan, seen, losses = self.plan(copies.population), Seen(classes), copies.law.losses()
         for start, stop in pairwise((0, *plan.looks)):
             seen = seen.with_rows(await copies.ask("estimation", start, stop))
             if decide(self._counted(seen), chosen, plan, self.rule, losses, self.target).done:
                 break
         return Finding(Sampled(copies.law, self.rule, plan, chosen, self._counted(seen)), selection, drawn)
 
-    async def _selected(self, copies: Copies, classes: int) -> _Seen:
+    async def _selected(self, copies: Copies, classes: int) -> Seen:
         """Copies until one class is clearly ahead. They are not counted again, so any rule may end this."""
         most = self.selection if copies.population is None else min(self.selection, copies.population)
-        looks = (most,) if self.scheme == "fixed" else look_schedule(most, min(self.first, most), self.growth)
-        seen = _Seen(classes)
-        for start, stop in pairwise((0, *looks)):
+        seen = Seen(classes)
+        for start, stop in pairwise((0, *self.selection_looks(most))):
             seen = seen.with_rows(await copies.ask("selection", start, stop))
             if seen.clear():
                 break
         return seen
+
+    def selection_looks(self, most: int | None = None) -> tuple[int, ...]:
+        """After how many copies to look whether the class is clear."""
+        return self._looks(self.selection if most is None else most)
+
+    def _looks(self, most: int) -> tuple[int, ...]:
+        return (most,) if self.scheme == "fixed" else look_schedule(most, min(self.first, most), self.growth)
 
     def plan(self, population: int | None) -> Plan:
         """When to look at the copies of a text; fixed before the first is drawn."""
         if population is not None and self._are_few(population):
             return Plan("fixed", self.alpha, (population,), population)
         most = self.most if population is None else min(self.most, population)
-        looks = (most,) if self.scheme == "fixed" else look_schedule(most, min(self.first, most), self.growth)
-        return Plan(self.scheme, self.alpha, looks, population)
+        scheme = "curtailed" if self.scheme == "dealt" else self.scheme
+        return Plan(scheme, self.alpha, self._looks(most), population)
 
     def _are_few(self, population: int) -> bool:
         """Whether all copies there are should be asked at once."""
@@ -121,19 +134,20 @@ class SampledMethod:
 
     async def _counted_all(self, copies: Copies, population: int, classes: int) -> Finding:
         """There are so few copies that all of them are asked: then nothing is left to chance."""
-        seen = _Seen(classes).with_rows(await copies.ask("estimation", 0, population))
+        seen = Seen(classes).with_rows(await copies.ask("estimation", 0, population))
         plan = self.plan(population)
-        return Finding(Sampled(copies.law, self.rule, plan, self._best(seen), self._counted(seen)))
+        return Finding(Sampled(copies.law, self.rule, plan, self.best(seen), self._counted(seen)))
 
-    def _counted(self, seen: _Seen) -> Tally | Means:
+    def _counted(self, seen: Seen) -> Tally | Means:
         return seen.tally if self.ensemble == "vote" else seen.means
 
-    def _best(self, seen: _Seen) -> int:
+    def best(self, seen: Seen) -> int:
+        """The class that the copies choose."""
         return choose_class(seen.tally.counts) if self.ensemble == "vote" else int(np.argmax(seen.totals))
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class Seen:
     """The sums over the copies so far."""
 
     classes: int
@@ -142,13 +156,13 @@ class _Seen:
     totals: Rows = field(default_factory=lambda: np.zeros(0))
     squares: Rows = field(default_factory=lambda: np.zeros(0))
 
-    def with_rows(self, rows: Rows) -> _Seen:
+    def with_rows(self, rows: Rows) -> Seen:
         votes = votes_of(rows)
         counts = np.bincount(votes[votes >= 0], minlength=self.classes)
         sums = (counts, rows.sum(0), np.square(rows).sum(0))
         if self.copies:
             sums = (self.counts + sums[0], self.totals + sums[1], self.squares + sums[2])
-        return _Seen(self.classes, self.copies + len(rows), *sums)
+        return Seen(self.classes, self.copies + len(rows), *sums)
 
     def clear(self) -> bool:
         """Whether the first class leads the second by more than two standard deviations of an even race."""

@@ -1,7 +1,8 @@
 """When enough copies of a text have been asked: limits that hold at every look, and the decision to stop.
 
-Four schemes, each wrong with chance at most alpha for a text, however many looks there are:
+Five schemes, each wrong with chance at most alpha for a text, however many looks there are:
 
+    dealt       bets on deals of copies that have no word in common, see `deals`; not in this module
     curtailed   Clopper–Pearson at the looks of a schedule that was fixed beforehand, half of alpha at the last, the
                 other half shared by those before; ends as soon as the last look promises no more
     spending    the same with alpha / looks at each, until the upper limit allows no more
@@ -35,8 +36,9 @@ from stockade.certify.confidence import (
 )
 from stockade.core.errors import OptionError
 
-Scheme = Literal["curtailed", "spending", "anytime", "fixed"]
+Scheme = Literal["dealt", "curtailed", "spending", "anytime", "fixed"]
 SCHEMES: tuple[Scheme, ...] = ("curtailed", "spending", "anytime", "fixed")
+"""Those that look at sums of copies, in whatever order they came."""
 _ROUNDING = 1e-9
 _HOPE = 2.0
 """How many standard deviations better than so far the copies to come may be in what the last look promises."""

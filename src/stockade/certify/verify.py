@@ -5,16 +5,22 @@ With fresh copies (`resample`) it can also be seen whether the evidence itself s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import comb
 from typing import Any
 
 from stockade.certify.certificate import Certificate, text_fingerprint
-from stockade.certify.evidence import Claimed, DeletionLaw, Enumerated, Evidence, MaskingLaw, Sampled, read_evidence
+from stockade.certify.dealing import deal_plans, toss
+from stockade.certify.deals import DealPlan
+from stockade.certify.dealt import Dealt
+from stockade.certify.evidence import Claimed, Enumerated, Evidence, Sampled, read_evidence
 from stockade.certify.job import recorded_methods
+from stockade.certify.laws import DeletionLaw, MaskingLaw
 from stockade.certify.medians import corrected_alpha
 from stockade.certify.run import CertificateRun
+from stockade.certify.sampling import SampledMethod
+from stockade.certify.sequential import Plan
 from stockade.core.errors import StockadeError
 from stockade.core.masks import kept_words
 from stockade.runs.verification import Verification, wrong_summary
@@ -67,7 +73,7 @@ def _other_law(
 ) -> Iterator[str]:
     """Evidence of other copies than those of the defense, or with more alpha than was allowed, proves nothing here."""
     defense = manifest["model"]["defenses"][0]["options"]
-    law = evidence.law if isinstance(evidence, Sampled | Claimed) else None
+    law = evidence.law if isinstance(evidence, Sampled | Dealt | Claimed) else None
     if isinstance(evidence, Enumerated):
         law = MaskingLaw(evidence.table.words, evidence.table.kept)
     if isinstance(law, MaskingLaw | DeletionLaw) and law.words != certificate.words:
@@ -78,24 +84,33 @@ def _other_law(
             yield f"the evidence is of copies with {law.kept} words, the defense shows {kept}"
     if isinstance(law, DeletionLaw) and law.kept_chance != defense["kept_chance"]:
         yield f"the evidence is of another chance to stay ({law.kept_chance}), not {defense['kept_chance']}"
-    if isinstance(evidence, Sampled):
+    if isinstance(evidence, Dealt) and evidence.coin != toss(certificate.seed):
+        yield f"the coin {evidence.coin} is not the one of the seed"
+    if isinstance(evidence, Sampled | Dealt):
         yield from _other_plan(evidence, method, manifest)
 
 
-def _other_plan(evidence: Sampled, method: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
+def _other_plan(evidence: Sampled | Dealt, method: Mapping[str, Any], manifest: Mapping[str, Any]) -> Iterator[str]:
     """Looks that were not fixed beforehand prove nothing: the plan must be the one that the run's options make."""
     made = next(one.method for one in recorded_methods(manifest) if one.key == method["key"])
     if manifest["config"]["whole_set"]:
         made = replace(made, alpha=corrected_alpha(made.alpha, manifest["data"]["size"]))
-    plan, law = evidence.plan, evidence.law
-    if plan.alpha > made.alpha:
-        yield f"the evidence is read with alpha {plan.alpha}, the run allows {made.alpha}"
-    elif plan != made.plan(plan.population):
+    if evidence.plan.alpha > made.alpha:
+        yield f"the evidence is read with alpha {evidence.plan.alpha}, the run allows {made.alpha}"
+    elif evidence.plan not in _planned(evidence, made):
         yield "the evidence was looked at by another plan than the run's"
     if evidence.rule != made.rule:
         yield f"the evidence is read by the rule {evidence.rule}, the method has {made.rule}"
-    if isinstance(law, MaskingLaw) and plan.population not in (None, comb(law.words, law.kept)):
-        yield f"the evidence is of {plan.population} different copies, the text has {comb(law.words, law.kept)}"
+    if isinstance(evidence, Sampled) and isinstance(evidence.law, MaskingLaw):
+        number, found = comb(evidence.law.words, evidence.law.kept), evidence.plan.population
+        if found not in (None, number):
+            yield f"the evidence is of {found} different copies, the text has {number}"
+
+
+def _planned(evidence: Sampled | Dealt, method: SampledMethod) -> Sequence[Plan | DealPlan]:
+    if isinstance(evidence, Dealt):
+        return deal_plans(method, evidence.law) if method.scheme == "dealt" else ()
+    return (method.plan(evidence.plan.population),)
 
 
 def _shown(radius: int | None) -> str:

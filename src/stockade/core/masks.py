@@ -27,6 +27,27 @@ def draw_masks(rng: np.random.Generator, words: int, kept: int, copies: int) -> 
     return _lowest(rng.random((copies, words)), kept)
 
 
+def copies_per_deal(words: int, kept: int) -> int:
+    """How many copies one shuffle of the words makes: see `deal_masks`."""
+    hand = _hand(words, kept)
+    return words // hand if hand else 1
+
+
+def deal_masks(rng: np.random.Generator, words: int, kept: int, deals: int) -> Keep:
+    """For each deal the words are shuffled and handed out, `kept` to each copy that shows them, until too few are left;
+    if more words stay than are hidden, those to hide are handed out.
+
+    Each copy alone is like one of `draw_masks`. Those of a deal have no word in common: their mean varies less.
+    """
+    hand, copies = _hand(words, kept), copies_per_deal(words, kept)
+    if not hand:
+        return np.full((deals, words), kept > 0)
+    holder = rng.random((deals, words)).argsort(axis=1).argsort(axis=1) // hand
+    held: Keep = holder[:, None, :] == np.arange(copies)[None, :, None]
+    keep: Keep = held if hand == kept else ~held
+    return keep.reshape(deals * copies, words)
+
+
 def draw_weighted_masks(rng: np.random.Generator, weights: NDArray[np.float64], kept: int, copies: int) -> Keep:
     """For each copy words to hide, drawn one after another without replacement, by weight; `kept` of them stay.
 
@@ -48,6 +69,11 @@ def masks_by_number(numbers: NDArray[np.int64], words: int, kept: int) -> Keep:
         before -= np.where(stays, 0, with_it)
         left -= stays
     return keep
+
+
+def _hand(words: int, kept: int) -> int:
+    """How many words a copy is handed: those that stay or those that are hidden, whichever are fewer."""
+    return min(kept, words - kept)
 
 
 def _lowest(keys: NDArray[np.float64], count: int) -> Keep:

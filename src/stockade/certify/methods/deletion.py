@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stockade.certify.evidence import DeletionLaw
+from stockade.certify.laws import DeletionLaw
 from stockade.certify.registry import NO_WORDS, Finding, Question, register
 from stockade.certify.sampling import Rows, SampledMethod, Stream
 from stockade.certify.smoothed import smoothing

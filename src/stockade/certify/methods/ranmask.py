@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from stockade.certify.bounds import Rule
+from stockade.certify.dealing import dealt
 from stockade.certify.evidence import Claimed, Enumerated
 from stockade.certify.exact import VoteTable
 from stockade.certify.masked_copies import MaskedCopies
 from stockade.certify.registry import NO_WORDS, Finding, Question, register
 from stockade.certify.sampling import SampledMethod, votes_of
-from stockade.certify.sequential import choose_class
+from stockade.certify.sequential import Scheme, choose_class
 from stockade.certify.smoothed import smoothing
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.masks import kept_words
@@ -25,6 +26,8 @@ from stockade.defenses.ranmask import RanMask
 
 _THREAT = "any change of up to d words, the number of words unchanged (words are what blanks separate)"
 _FIXED = {"scheme": "fixed", "selection": 1000}
+_DEALT_FROM = 1000
+"""A text with fewer copies is better off with copies of which none is drawn twice."""
 _PAPER = "Zeng et al. 2021, RanMASK; Levine and Feizi 2020, (De)Randomized Smoothing"
 
 
@@ -32,6 +35,9 @@ _PAPER = "Zeng et al. 2021, RanMASK; Levine and Feizi 2020, (De)Randomized Smoot
 @dataclass(frozen=True, slots=True)
 class RanMaskGap(SampledMethod):
     """The lead over the strongest other class must be more than twice the share of copies that d words can touch."""
+
+    deals: ClassVar[bool] = True
+    scheme: Scheme = "dealt"
 
     def threat(self, classifier: Classifier) -> str:
         return _THREAT
@@ -49,6 +55,8 @@ class RanMaskMajority(SampledMethod):
     """The share of copies for the class must be more than a half and the share of copies that d words can touch."""
 
     rule: ClassVar[Rule] = "majority"
+    deals: ClassVar[bool] = True
+    scheme: Scheme = "dealt"
 
     def threat(self, classifier: Classifier) -> str:
         return _THREAT
@@ -133,6 +141,8 @@ async def _sampled(method: SampledMethod, question: Question, classifier: Classi
         return NO_WORDS
     if method.ensemble == "probability" and method.scheme == "anytime":  # limits of those know independent copies only
         copies = replace(copies, finite=False)
+    if method.scheme == "dealt" and copies.number > _DEALT_FROM:
+        return await dealt(method, copies, question, len(classifier.labels))
     return await method.sampled(copies, question, len(classifier.labels))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stockade.certify.evidence import SynonymLaw
+from stockade.certify.laws import SynonymLaw
 from stockade.certify.registry import Finding, Question, register
 from stockade.certify.sampling import Rows, SampledMethod, Stream
 from stockade.certify.smoothed import smoothing

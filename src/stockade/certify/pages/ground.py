@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from stockade.certify.bounds import threshold
 from stockade.certify.certificate import Certificate
+from stockade.certify.dealt import Dealt
 from stockade.certify.evidence import Claimed, Enumerated, Evidence, Grouped, Sampled, read_evidence
 from stockade.certify.sequential import Means
 
@@ -25,6 +26,11 @@ def _counted(evidence: Evidence, labels: Sequence[str]) -> str:
     if isinstance(evidence, Sampled) and isinstance(evidence.tally, Means):
         means = [f"{total / evidence.copies:.3f}" for total in evidence.tally.totals]
         return f"mean probabilities of {evidence.copies:,} copies: {_by_class(labels, means)}"
+    if isinstance(evidence, Dealt):
+        means = [f"{total / max(1, evidence.copies):.3f}" for total in evidence.totals]
+        what = "votes" if evidence.counted == "votes" else "mean probabilities"
+        told = [f"{total:,.0f}" for total in evidence.totals] if evidence.counted == "votes" else means
+        return f"{what} of {evidence.copies:,} copies in {len(evidence.deals):,} deals: {_by_class(labels, told)}"
     counts = _counts(evidence, len(labels))
     voted = _by_class(labels, [f"{count:,}" for count in counts])
     silent = evidence.copies - sum(counts)
@@ -50,6 +56,8 @@ def _selected(certificate: Certificate) -> Iterator[str]:
 
 def _reached(evidence: Evidence, radius: int | None) -> Iterator[str]:
     """Limits are rounded so that they never say more than is proved."""
+    if isinstance(evidence, Dealt):
+        yield from _won(evidence, radius)
     if not isinstance(evidence, Sampled):
         return
     limits, losses = evidence.limits, evidence.law.losses()
@@ -66,6 +74,24 @@ def _reached(evidence: Evidence, radius: int | None) -> Iterator[str]:
         yield f"radius {following} is out of reach, whatever the votes"
     else:
         yield f"radius {following} needs more than " + (f"{_up(float(needed)):.{_DIGITS}f}" if needed else "0")
+
+
+def _won(evidence: Dealt, radius: int | None) -> Iterator[str]:
+    """How far bets against a radius have come: told rounded down, and what they need rounded up."""
+    bets, needed = evidence.bets, 1 / evidence.plan.alpha
+    following = 0 if radius is None else radius + 1
+    if radius is not None:
+        proof = f"{_up(needed):,.2f} is proof, or {_up(evidence.coin * needed):,.2f} in the end (the coin of this text)"
+        yield f"a bet against radius {radius} holds {_held(bets.grown(radius))}; {proof}"
+    if threshold(evidence.law.losses()[following], evidence.rule) >= 1:
+        yield f"radius {following} is out of reach, whatever the votes"
+    else:
+        yield f"a bet against radius {following} holds {_held(bets.grown(following))}"
+
+
+def _held(grown: tuple[float, float]) -> str:
+    best, last = (f"{_down(value):,.2f}" for value in grown)
+    return f"{last} times what it began with, {best} at best"
 
 
 def _by_class(labels: Sequence[str], values: Sequence[str]) -> str:

@@ -1,0 +1,101 @@
+"""Deal masked copies of a text until its radius is known: first some deals that choose the class, then fresh ones."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from stockade.certify.deals import Bets, DealPlan, Deals
+from stockade.certify.dealt import Counted, Dealt
+from stockade.certify.laws import MaskingLaw
+from stockade.certify.registry import Finding, Question
+from stockade.certify.sampling import Rows, SampledMethod, Seen, Stream, votes_of
+from stockade.core.masks import copies_per_deal
+from stockade.core.seeds import derive_seed
+
+_STEP = 0.02
+"""More deals are asked for at once the more there were: so many for each of them. One at a time would be slow."""
+_ENOUGH = 200
+"""If so many copies agree without exception, nothing is left for deals to even out. However many copies agree in a deal
+it is one bet only, and stakes have an upper limit: then single copies prove more.
+"""
+
+
+class DealtCopies(Protocol):
+    """The masked copies of one text, dealt or each for itself."""
+
+    @property
+    def law(self) -> MaskingLaw: ...
+
+    def deal(self, stream: Stream, start: int, stop: int) -> Coroutine[Any, Any, Rows]:
+        """Class probabilities of the copies of the deals with these numbers in a stream, deal after deal."""
+        ...
+
+    def ask(self, stream: Stream, start: int, stop: int) -> Coroutine[Any, Any, Rows]:
+        """Class probabilities of independent copies with these numbers in a stream."""
+        ...
+
+
+def deal_plans(method: SampledMethod, law: MaskingLaw) -> tuple[DealPlan, ...]:
+    """What can be bet on: deals, or copies each for itself. Those that choose the class also choose between these."""
+    per_deal = copies_per_deal(law.words, law.kept)
+    return tuple(DealPlan(method.alpha, method.most, copies) for copies in (per_deal, 1))
+
+
+def toss(seed: int) -> float:
+    """The coin of a text."""
+    return 1.0 - float(np.random.default_rng(derive_seed(seed, "coin")).random())
+
+
+async def dealt(method: SampledMethod, copies: DealtCopies, question: Question, classes: int) -> Finding:
+    """What the deals of a text prove."""
+    counted: Counted = "votes" if method.ensemble == "vote" else "probabilities"
+    plan, selection, pilot, chosen = deal_plans(method, copies.law)[0], None, np.zeros((0, classes)), question.label
+    if method.choose == "votes":
+        pilot, plan = await _piloted(method, copies, classes)
+        seen = Seen(classes).with_rows(pilot)
+        chosen, selection = method.best(seen), seen.tally.counts
+    if chosen is None:
+        return Finding(None, reason="choose=label needs data with labels")
+    bets = Bets(plan, method.rule, chosen, copies.law.losses(), _together(pilot, plan.per_deal, counted))
+    deals = [np.zeros((0, classes))]
+    ask = copies.ask if plan.per_deal == 1 else copies.deal
+    for start, stop in _batches(plan.deals, -(-method.first // plan.per_deal)):
+        deals.append(_together(await ask("estimation", start, stop), plan.per_deal, counted))
+        bets.play(deals[-1])
+        if bets.over(method.target):
+            break
+    coin, bet_on = toss(question.seed), np.concatenate(deals)
+    evidence = Dealt(copies.law, method.rule, plan, chosen, coin, counted, bets.earlier, bet_on)
+    return Finding(evidence, selection, len(pilot))
+
+
+async def _piloted(method: SampledMethod, copies: DealtCopies, classes: int) -> tuple[Rows, DealPlan]:
+    """Deals until one class is clearly ahead, and what to bet on after them."""
+    dealing, single = deal_plans(method, copies.law)
+    pilot, agreed = np.zeros((0, classes)), False
+    for look in method.selection_looks():
+        start = len(pilot) // dealing.per_deal
+        stop = max(start + 1, look // dealing.per_deal)
+        pilot = np.concatenate([pilot, await copies.deal("selection", start, stop)])
+        seen = Seen(classes).with_rows(pilot)
+        agreed = max(seen.tally.counts) == len(pilot)
+        if seen.clear() and (not agreed or len(pilot) >= _ENOUGH):
+            break
+    return pilot, single if agreed else dealing
+
+
+def _batches(deals: int, first: int) -> Iterator[tuple[int, int]]:
+    start, stop = 0, min(first, deals)
+    while start < stop:
+        yield start, stop
+        start, stop = stop, min(deals, stop + max(1, int(_STEP * stop)))
+
+
+def _together(rows: Rows, per_deal: int, counted: Counted) -> Deals:
+    """What the copies of each deal say together."""
+    said = rows if counted == "probabilities" else np.eye(rows.shape[1])[votes_of(rows)]
+    together: Deals = said.reshape(-1, per_deal, rows.shape[1]).sum(1)
+    return together

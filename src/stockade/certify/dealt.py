@@ -1,0 +1,97 @@
+"""The ground of a certificate that rests on deals of masked copies: the deals in their order, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from stockade.certify.bounds import Rule
+from stockade.certify.deals import Bets, DealPlan, Deals
+from stockade.certify.laws import MaskingLaw
+from stockade.certify.packing import packed, unpacked
+from stockade.core.errors import OptionError
+from stockade.core.masks import copies_per_deal
+
+Counted = Literal["votes", "probabilities"]
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dealt:
+    """Votes (or sums of probabilities) by deal and class. The deals that chose the class come first, and only tell how
+    much to bet on the others.
+    """
+
+    law: MaskingLaw
+    rule: Rule
+    plan: DealPlan
+    chosen: int
+    coin: float
+    """U of `deals`, which the seed of the certificate gives."""
+    counted: Counted
+    earlier: Deals
+    deals: Deals
+
+    def __post_init__(self) -> None:
+        if not 0 < self.coin <= 1:
+            raise OptionError(f"A coin lies between 0 and 1 (found: {self.coin}).")
+        per_deal = self.plan.per_deal
+        if per_deal not in (1, copies_per_deal(self.law.words, self.law.kept)):
+            raise OptionError(f"Words are not dealt to {per_deal} copies by {self.law}.")
+        if self.earlier.shape[1] != self.deals.shape[1] or not 0 <= self.chosen < self.deals.shape[1]:
+            raise OptionError(f"The deals are not of the same classes, or class {self.chosen} is none of them.")
+        for deals in (self.earlier, self.deals):
+            if np.any(deals < 0) or np.any(deals.sum(1) > per_deal + _ROUNDING):
+                raise OptionError(f"{per_deal} copies cannot say what one of the deals says.")
+
+    @property
+    def copies(self) -> int:
+        return len(self.deals) * self.plan.per_deal
+
+    @property
+    def totals(self) -> tuple[float, ...]:
+        """By class, over all deals that were bet on."""
+        return tuple(self.deals.sum(0).tolist())
+
+    @property
+    def bets(self) -> Bets:
+        """All bets, played to the end."""
+        bets = Bets(self.plan, self.rule, self.chosen, self.law.losses(), self.earlier)
+        bets.play(self.deals)
+        return bets
+
+    def radius(self) -> int | None:
+        return self.bets.radius(self.coin)
+
+    def described(self) -> dict[str, Any]:
+        return {
+            "kind": "dealt",
+            "law": asdict(self.law),
+            "rule": self.rule,
+            "plan": asdict(self.plan),
+            "chosen": self.chosen,
+            "coin": self.coin,
+            "classes": self.deals.shape[1],
+            "counted": self.counted,
+            "earlier": packed(self.earlier.astype(_type(self.counted)).tobytes()),
+            "deals": packed(self.deals.astype(_type(self.counted)).tobytes()),
+        }
+
+
+def read_dealt(told: Mapping[str, Any]) -> Dealt:
+    earlier, deals = (
+        np.frombuffer(unpacked(told[name]), dtype=_type(told["counted"]))
+        .reshape(-1, told["classes"])
+        .astype(np.float64)
+        for name in ("earlier", "deals")
+    )
+    law, plan = MaskingLaw(**told["law"]), DealPlan(**told["plan"])
+    return Dealt(law, told["rule"], plan, told["chosen"], told["coin"], told["counted"], earlier, deals)
+
+
+def _type(counted: Counted) -> str:
+    """As kept in a file: the same bytes on every machine."""
+    return {"votes": "<u2", "probabilities": "<f8"}[counted]
