@@ -18,7 +18,7 @@ from stockade.certify.evidence import Sampled
 from stockade.certify.export import DOCUMENTS
 from stockade.certify.laws import MaskingLaw
 from stockade.certify.pages.changeable import changeable_words
-from stockade.certify.pages.ground import _reached
+from stockade.certify.pages.ground import _reached, ground
 from stockade.certify.pages.headline import headline
 from stockade.certify.pages.page import render_page
 from stockade.certify.pages.plots import curve_plot
@@ -272,6 +272,20 @@ def test_limits_are_never_rounded_in_favour_of_the_certificate() -> None:
             assert Fraction(threshold[1]) >= 2 * law.losses()[following]
         else:
             assert "out of reach" in needed
+
+
+def test_bets_are_told_with_what_they_would_need() -> None:
+    text = "good fun and some bad jokes for all of us and many more good things to come " * 2
+    unsure = WeightVictim({"good": 4.0, "bad": -4.0}, bias=0.1)
+    (one,) = st.certify(st.defend(unsure, "ranmask", rate=0.7), [(text, "positive")]).certificates
+    votes, selection, reached, beyond = ground(one, ["negative", "positive"])
+    assert re.fullmatch(r"votes of [\d,]+ copies in [\d,]+ deals: negative [\d,]+, positive [\d,]+", votes)
+    assert selection.endswith("votes of other copies chose the class")
+    assert reached.startswith(f"a bet against radius {one.radius} holds ")
+    last, best, proof, coin = (float(number.replace(",", "")) for number in re.findall(r"[\d,]+\.\d+", reached))
+    assert proof == 20
+    assert best >= proof or last >= coin
+    assert beyond == f"radius {(one.radius or 0) + 1} is out of reach, whatever the votes"
 
 
 VECTORS = "good 1 0 0\nfine 1 0.1 0\ngreat 1 -0.1 0\nbad -1 0 0\nawful -1 0.1 0\nfilm 0 0 1\nstory 0 1 -1\n"

@@ -87,7 +87,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def arguments(*words: object) -> list[str]:
-    return [sys.executable, "-m", "stockade.cli.main", *map(str, words)]
+    return [sys.executable, "-m", "stockade", *map(str, words)]
 
 
 @pytest.fixture

@@ -81,7 +81,3 @@ def main() -> None:
 def _leave(message: str, code: int) -> None:
     click.echo(message, err=True)
     sys.exit(code)
-
-
-if __name__ == "__main__":
-    main()
