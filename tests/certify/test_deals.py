@@ -22,7 +22,7 @@ from stockade.certify.confidence import clopper_pearson_low
 from stockade.certify.dealing import dealt, toss
 from stockade.certify.deals import Bets, DealPlan, Deals
 from stockade.certify.dealt import Dealt
-from stockade.certify.evidence import read_evidence
+from stockade.certify.evidence import Sampled, read_evidence
 from stockade.certify.laws import MaskingLaw
 from stockade.certify.methods.ranmask import RanMaskGap
 from stockade.certify.registry import Finding, Question
@@ -241,6 +241,22 @@ def test_a_changed_certificate_is_found_out(change: Any, problem: str, tmp_path:
     connection.close()
     found = recompute(st.CertificateRun(tmp_path / "run")).problems
     assert any(problem in one for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("words", "most", "kind"),
+    [
+        (LONG, 5000, Dealt),
+        (LONG, 700, Sampled),  # 233 deals of three
+        ("good fun and some bad jokes for us", 5000, Sampled),  # 56 different copies
+        ("good and bad " * 100, 5000, Dealt),
+    ],
+)
+def test_deals_are_made_where_they_pay(words: str, most: int, kind: type) -> None:
+    (one,) = st.certify(
+        st.defend(VICTIM, "ranmask", rate=0.7), [(words, "positive")], f"ranmask-gap:most={most}"
+    ).certificates
+    assert type(read_evidence(one.evidence or {})) is kind
 
 
 @pytest.mark.parametrize("method", ["deletion", "safer"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
+from math import comb
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +22,8 @@ _ENOUGH = 200
 """If so many copies agree without exception, nothing is left for deals to even out. However many copies agree in a deal
 it is one bet only, and stakes have an upper limit: then single copies prove more.
 """
+_FEWEST_COPIES, _FEWEST_DEALS = 1000, 250
+"""Of fewer copies none should be drawn twice, which deals do not know of; fewer deals are too few bets to win."""
 
 
 class DealtCopies(Protocol):
@@ -42,6 +45,11 @@ def deal_plans(method: SampledMethod, law: MaskingLaw) -> tuple[DealPlan, ...]:
     """What can be bet on: deals, or copies each for itself. Those that choose the class also choose between these."""
     per_deal = copies_per_deal(law.words, law.kept)
     return tuple(DealPlan(method.alpha, method.most, copies) for copies in (per_deal, 1))
+
+
+def worth_dealing(method: SampledMethod, law: MaskingLaw) -> bool:
+    """Whether a text of so many words is better off with deals than with the scheme "curtailed"."""
+    return comb(law.words, law.kept) > _FEWEST_COPIES and deal_plans(method, law)[0].deals >= _FEWEST_DEALS
 
 
 def toss(seed: int) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from stockade.certify.bounds import Rule
-from stockade.certify.dealing import dealt
+from stockade.certify.dealing import dealt, worth_dealing
 from stockade.certify.evidence import Claimed, Enumerated
 from stockade.certify.exact import VoteTable
 from stockade.certify.masked_copies import MaskedCopies
@@ -26,8 +26,6 @@ from stockade.defenses.ranmask import RanMask
 
 _THREAT = "any change of up to d words, the number of words unchanged (words are what blanks separate)"
 _FIXED = {"scheme": "fixed", "selection": 1000}
-_DEALT_FROM = 1000
-"""A text with fewer copies is better off with copies of which none is drawn twice."""
 _PAPER = "Zeng et al. 2021, RanMASK; Levine and Feizi 2020, (De)Randomized Smoothing"
 
 
@@ -141,7 +139,7 @@ async def _sampled(method: SampledMethod, question: Question, classifier: Classi
         return NO_WORDS
     if method.ensemble == "probability" and method.scheme == "anytime":  # limits of those know independent copies only
         copies = replace(copies, finite=False)
-    if method.scheme == "dealt" and copies.number > _DEALT_FROM:
+    if method.scheme == "dealt" and worth_dealing(method, copies.law):
         return await dealt(method, copies, question, len(classifier.labels))
     return await method.sampled(copies, question, len(classifier.labels))
 
