@@ -1,7 +1,7 @@
 """Every defense on the same data, texts and attacks, over several trained seeds, beside the undefended model.
 
     python benchmarks/defenses.py TRAIN TEST --arch CNN-W-GloVe-1 [--texts 200] [--seeds 3] [--copies 100] \\
-        [--glove FILE] [--rows FACT RanMASK …] [--out FOLDER] [--json FILE]
+        [--epochs 2 --masked-epochs 6] [--glove FILE] [--rows FACT RanMASK …] [--out FOLDER] [--json FILE]
 
 For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each training
 defense; FACT has the seed of the retrained twin, so that only the defense is between them. TextFooler's successes
@@ -102,7 +102,9 @@ def trained(options: argparse.Namespace, name: str, seed: int) -> Path:
     base = options.out / f"seed-{seed}" / "models" / "undefended"
     recipe = recipes(options.rate, base)[name]
     sources = {"glove": str(options.glove)} if options.glove else {}
-    more = {"epochs": options.epochs} if options.epochs else {}
+    masked = any(defense.startswith("ranmask") for defense in recipe.defenses)
+    epochs = (options.masked_epochs if masked else None) or options.epochs
+    more = {"epochs": epochs} if epochs else {}
     st.train(
         options.train,
         options.arch,
@@ -251,6 +253,7 @@ def main() -> None:
     parser.add_argument("--five", default="five", help="FIVE with options for the model, as `stockade tune` finds them")
     parser.add_argument("--expectation", type=int, default=5)
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--masked-epochs", type=int, help="of RanMASK, whose texts are never twice the same")
     parser.add_argument("--glove", type=Path)
     parser.add_argument("--rows", nargs="*")
     parser.add_argument("--out", type=Path, default=Path(tempfile.gettempdir()) / "stockade-defenses")
