@@ -16,6 +16,7 @@ from stockade.certify.bounds import (
     deletion_losses,
     divergence_check,
     edit_bound,
+    insertion_leads,
     insertions_radius,
     largest_radius,
     legacy_claim,
@@ -217,3 +218,16 @@ def test_the_published_divergence_cannot_see_what_voids_the_claim() -> None:
 def test_nonsense_is_refused(function: Any, arguments: tuple[Any, ...]) -> None:
     with pytest.raises(OptionError, match=r"\.$"):
         function(*arguments)
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.1, 0.3, 0.5, 0.9, 1.0])
+def test_leads_for_insertions_are_the_shares_in_other_words(chance: float) -> None:
+    """A share of p is a lead of 2 p - 1 over one rival."""
+    leads = insertion_leads(chance)
+    for inserted, lead in enumerate(leads):
+        share = (1 + lead) / 2
+        if chance:
+            assert insertions_radius(share, chance, 50) == (inserted - 1 if inserted else None)
+            assert insertions_radius(min(share + Fraction(1, 10**9), Fraction(1)), chance, 50) == inserted
+    assert leads[0] == 0
+    assert len(leads) == (1 if chance in {0.0, 0.5, 0.9, 1.0} else len(leads))

@@ -17,7 +17,7 @@ import pytest
 from numpy.typing import NDArray
 
 import stockade as st
-from stockade.certify.bounds import Rule, largest_radius, masking_losses
+from stockade.certify.bounds import Rule, insertion_leads, largest_radius, masking_losses, threshold
 from stockade.certify.confidence import clopper_pearson_low
 from stockade.certify.dealing import dealt, toss
 from stockade.certify.deals import Bets, DealPlan, Deals
@@ -61,9 +61,9 @@ def false_claims(draw: Draw, rule: Rule, shares: tuple[float, ...], loss: Fracti
     rng, plan = np.random.default_rng(7), DealPlan(ALPHA, 4 * DEALS, 4)
     wrong = 0
     for coin in 1 - rng.random(TEXTS):
-        bets = Bets(plan, rule, 0, (Fraction(0), loss), draw(rng, 5, shares, 4))
+        bets = Bets(plan, rule, 0, [threshold(each, rule) for each in (0, loss)], draw(rng, 5, shares, 4))
         bets.play(draw(rng, DEALS, shares, 4))
-        wrong += bets.radius(coin) == 1
+        wrong += bets.won(coin) == 2
     return wrong
 
 
@@ -259,10 +259,27 @@ def test_deals_are_made_where_they_pay(words: str, most: int, kind: type) -> Non
     assert type(read_evidence(one.evidence or {})) is kind
 
 
-@pytest.mark.parametrize("method", ["deletion", "safer"])
-def test_only_masks_can_be_dealt(method: str) -> None:
-    with pytest.raises(OptionError, match="hands out the words of a text to masked copies"):
-        st.certify(st.defend(VICTIM, method), [(LONG, "positive")], f"{method}:scheme=dealt")
+def test_synonyms_cannot_be_dealt() -> None:
+    with pytest.raises(OptionError, match="hands out the words of a text"):
+        st.certify(st.defend(VICTIM, "safer"), [(LONG, "positive")], "safer:scheme=dealt")
+
+
+def test_shortened_copies_are_dealt_too() -> None:
+    """Radius and insertions rest on the same bets, in one order: alpha is paid once for both."""
+    robust = st.defend(WeightVictim({"good": 4.0}, bias=-0.1), "deletion", kept_chance=0.1)
+    (one,) = st.certify(robust, [("good " * 30 + "so and so " * 5, "positive")]).certificates
+    evidence = read_evidence(json.loads(json.dumps(one.evidence)))
+    assert isinstance(evidence, Dealt)
+    assert evidence.plan.per_deal == 10
+    assert (evidence.radius(), evidence.insertions()) == (one.radius, one.insertions)
+    assert one.radius is not None
+    assert one.insertions is not None
+    assert one.insertions >= one.radius >= 1
+    proved = evidence.levels[evidence.bets.won(evidence.coin) - 1]
+    assert insertion_leads(0.1)[one.insertions] <= proved
+    assert 2 * evidence.law.losses()[one.radius] <= proved
+    silent = evidence.copies - sum(evidence.totals)
+    assert 0 < silent < evidence.copies / 50, "a copy without words votes for nothing"
 
 
 def test_a_plan_of_nothing_is_refused() -> None:

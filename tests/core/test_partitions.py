@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.core.partitions import Layout, Votes, group_texts, hash_groups, keep_words, position_groups
+from stockade.core.partitions import (
+    Layout,
+    Votes,
+    deal_kept_words,
+    group_texts,
+    hash_groups,
+    keep_words,
+    position_groups,
+    shortened_per_deal,
+)
 
 LAYOUTS: tuple[Layout, ...] = ("blocks", "interleaved")
 words_lists = st.lists(st.sampled_from(["a", "A", "film", "Film", "good", "bad", "\u0130", "\ud83d"]), max_size=12)
@@ -117,3 +126,14 @@ def test_votes_by_hand() -> None:
 def test_shares_never_decide_otherwise_than_counts(counts: list[int]) -> None:
     votes = Votes(tuple(counts))
     assert votes.shares().label == votes.label
+
+
+@pytest.mark.parametrize("chance", [0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+def test_words_are_dealt_to_copies_that_look_like_any_other(chance: float) -> None:
+    copies = shortened_per_deal(chance)
+    deals = deal_kept_words(np.random.default_rng(0), 6, chance, 4000).reshape(4000, copies, 6)
+    handed_out = deals if chance <= 0.5 else ~deals
+    assert (handed_out.sum(1) <= 1).all()
+    assert np.abs(deals.mean(0) - chance).max() < 0.04
+    together = (deals[:, :, 0] & deals[:, :, 1]).mean(0)
+    assert np.abs(together - chance**2).max() < 0.04, "words of one copy do not know each other"

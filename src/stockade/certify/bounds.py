@@ -114,6 +114,20 @@ def insertions_radius(low: Number, kept_chance: float, limit: int) -> int | None
     return radius
 
 
+def insertion_leads(kept_chance: float) -> tuple[Fraction, ...]:
+    """Deletion smoothing against d insertions alone, d = 0, 1, …: the lead that must be exceeded, as long as it is < 1.
+
+    With chance t = (1 - q)^d all the new words go, which leaves the law of x: a lead of g becomes at least
+    t g - (1 - t), which is above 0 if g > 1 / t - 1.
+    """
+    survive, share = 1 - _chance(kept_chance), Fraction(1)
+    leads: list[Fraction] = []
+    while share > Fraction(1, 2) and (not leads or survive < 1):
+        leads.append(1 / share - 1)
+        share *= survive
+    return tuple(leads)
+
+
 def edit_bound(p: Number, kept_chance: float, removed: int, added: int) -> Fraction:
     """The least p_c(x') under deletion smoothing if x' lacks `removed` words of x and has `added` words of its own.
 

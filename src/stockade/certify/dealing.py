@@ -1,4 +1,4 @@
-"""Deal masked copies of a text until its radius is known: first some deals that choose the class, then fresh ones."""
+"""Deal copies of a text until its radius is known: first some deals that choose the class, then fresh ones."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from stockade.certify.deals import Bets, DealPlan, Deals
-from stockade.certify.dealt import Counted, Dealt
-from stockade.certify.laws import MaskingLaw
+from stockade.certify.dealt import Counted, Dealt, radius_levels
+from stockade.certify.laws import DealtLaw, DeletionLaw
 from stockade.certify.registry import Finding, Question
 from stockade.certify.sampling import Rows, SampledMethod, Seen, Stream, votes_of
-from stockade.core.masks import copies_per_deal
 from stockade.core.seeds import derive_seed
 
 _STEP = 0.02
@@ -27,10 +26,10 @@ _FEWEST_COPIES, _FEWEST_DEALS = 1000, 250
 
 
 class DealtCopies(Protocol):
-    """The masked copies of one text, dealt or each for itself."""
+    """The copies of one text, dealt or each for itself."""
 
     @property
-    def law(self) -> MaskingLaw: ...
+    def law(self) -> DealtLaw: ...
 
     def deal(self, stream: Stream, start: int, stop: int) -> Coroutine[Any, Any, Rows]:
         """Class probabilities of the copies of the deals with these numbers in a stream, deal after deal."""
@@ -41,15 +40,15 @@ class DealtCopies(Protocol):
         ...
 
 
-def deal_plans(method: SampledMethod, law: MaskingLaw) -> tuple[DealPlan, ...]:
+def deal_plans(method: SampledMethod, law: DealtLaw) -> tuple[DealPlan, ...]:
     """What can be bet on: deals, or copies each for itself. Those that choose the class also choose between these."""
-    per_deal = copies_per_deal(law.words, law.kept)
-    return tuple(DealPlan(method.alpha, method.most, copies) for copies in (per_deal, 1))
+    return tuple(DealPlan(method.alpha, method.most, copies) for copies in (law.per_deal, 1))
 
 
-def worth_dealing(method: SampledMethod, law: MaskingLaw) -> bool:
+def worth_dealing(method: SampledMethod, law: DealtLaw) -> bool:
     """Whether a text of so many words is better off with deals than with the scheme "curtailed"."""
-    return comb(law.words, law.kept) > _FEWEST_COPIES and deal_plans(method, law)[0].deals >= _FEWEST_DEALS
+    many = isinstance(law, DeletionLaw) or comb(law.words, law.kept) > _FEWEST_COPIES
+    return method.scheme == "dealt" and many and deal_plans(method, law)[0].deals >= _FEWEST_DEALS
 
 
 def toss(seed: int) -> float:
@@ -67,7 +66,8 @@ async def dealt(method: SampledMethod, copies: DealtCopies, question: Question, 
         chosen, selection = method.best(seen), seen.tally.counts
     if chosen is None:
         return Finding(None, reason="choose=label needs data with labels")
-    bets = Bets(plan, method.rule, chosen, copies.law.losses(), _together(pilot, plan.per_deal, counted))
+    earlier = _together(pilot, plan.per_deal, counted)
+    bets = Bets(plan, method.rule, chosen, radius_levels(copies.law, method.rule), earlier)
     deals = [np.zeros((0, classes))]
     ask = copies.ask if plan.per_deal == 1 else copies.deal
     for start, stop in _batches(plan.deals, -(-method.first // plan.per_deal)):
@@ -76,7 +76,7 @@ async def dealt(method: SampledMethod, copies: DealtCopies, question: Question, 
         if bets.over(method.target):
             break
     coin, bet_on = toss(question.seed), np.concatenate(deals)
-    evidence = Dealt(copies.law, method.rule, plan, chosen, coin, counted, bets.earlier, bet_on)
+    evidence = Dealt(copies.law, method.rule, plan, chosen, coin, counted, earlier, bet_on)
     return Finding(evidence, selection, len(pilot))
 
 
@@ -104,6 +104,6 @@ def _batches(deals: int, first: int) -> Iterator[tuple[int, int]]:
 
 def _together(rows: Rows, per_deal: int, counted: Counted) -> Deals:
     """What the copies of each deal say together."""
-    said = rows if counted == "probabilities" else np.eye(rows.shape[1])[votes_of(rows)]
+    said = rows if counted == "probabilities" else votes_of(rows)[:, None] == np.arange(rows.shape[1])
     together: Deals = said.reshape(-1, per_deal, rows.shape[1]).sum(1)
     return together

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.certify.bounds import Number, Rule, threshold
+from stockade.certify.bounds import Number, Rule
 from stockade.certify.confidence import check_alpha
 from stockade.core.errors import OptionError
 
@@ -69,15 +69,15 @@ class DealPlan:
 
 
 class Bets:
-    """The capital of every bet against a text: a row for each other class, a column for each radius.
+    """The capital of every bet against a text: a row for each other class, a column for each level that its lead (its
+    share, by the majority rule) may have to exceed, from the lowest up.
 
     `earlier` deals, those that chose the class, tell how much to stake at first and are not bet on.
     """
 
-    def __init__(self, plan: DealPlan, rule: Rule, chosen: int, losses: Sequence[Number], earlier: Deals) -> None:
-        self.plan, self.rule, self.chosen, self.earlier = plan, rule, chosen, earlier
-        needed = [threshold(loss, rule) for loss in losses]
-        self._levels = np.array([_above(level) for level in needed if level < 1])
+    def __init__(self, plan: DealPlan, rule: Rule, chosen: int, levels: Sequence[Number], earlier: Deals) -> None:
+        self.plan, self.rule, self.chosen = plan, rule, chosen
+        self._levels = np.array([_above(level) for level in levels])
         self._most_staked = _BOLDEST / (self._levels + (1.0 if rule == "gap" else 0.0))
         leads = self._leads(earlier)
         self._seen, self._total, self._squares = len(leads), leads.sum(0), np.square(leads).sum(0)
@@ -93,22 +93,18 @@ class Bets:
             self._total, self._squares = self._total + lead, self._squares + lead * lead
             self._seen, self._played = self._seen + 1, self._played + 1
 
-    def radius(self, coin: float) -> int | None:
-        """After the last deal: the last radius up to which every bet is won; None if that of radius 0 is not."""
-        won = (self._peak >= self.plan.goal) | (self._capital >= self.plan.goal + math.log(coin))
-        sure = _first_lost(won)
-        return sure - 1 if sure else None
+    def won(self, coin: float) -> int:
+        """After the last deal: how many levels are exceeded for sure, all below them too."""
+        return _first_lost((self._peak >= self.plan.goal) | (self._capital >= self.plan.goal + math.log(coin)))
 
-    def grown(self, radius: int) -> tuple[float, float]:
-        """How many times its stake the least lucky bet against this radius held at best, and holds now."""
-        if radius >= len(self._levels):
-            return 0.0, 0.0
-        return float(np.exp(self._peak[:, radius].min())), float(np.exp(self._capital[:, radius].min()))
+    def grown(self, level: int) -> tuple[float, float]:
+        """How many times what it began with the least lucky bet against this level held at best, and holds now."""
+        return float(np.exp(self._peak[:, level].min())), float(np.exp(self._capital[:, level].min()))
 
     def over(self, target: int | None = None) -> bool:
         """Whether more deals are not worth it.
 
-        So it is when none is left, when a target is reached, or when the next radius (or the target) would need more
+        So it is when none is left, when a target is reached, or when the next level (or the target) would need more
         deals than there may be, even if the lead were in truth better than so far by a few standard errors. Stopping
         for lack of hope can only make a radius smaller than it might have been, never wrong.
         """
@@ -126,11 +122,11 @@ class Bets:
         stakes: Deals = np.minimum(np.maximum(edge / (variance + edge * edge), patient), self._most_staked)
         return stakes
 
-    def _needed(self, radius: int) -> float:
-        """How many more deals a radius may take, at the least."""
+    def _needed(self, level: int) -> float:
+        """How many more deals a level may take, at the least."""
         mean, variance = self._moments()
-        edge = mean + _HOPE * np.sqrt(variance / max(1, self._seen)) - self._levels[radius]
-        missing = np.where(self._peak[:, radius] >= self.plan.goal, 0.0, self.plan.goal - self._capital[:, radius])
+        edge = mean + _HOPE * np.sqrt(variance / max(1, self._seen)) - self._levels[level]
+        missing = np.where(self._peak[:, level] >= self.plan.goal, 0.0, self.plan.goal - self._capital[:, level])
         if np.any((edge <= 0) & (missing > 0)):
             return math.inf
         growth = edge * edge / (2 * (variance + edge * edge))
@@ -151,7 +147,7 @@ class Bets:
 
 
 def _first_lost(won: NDArray[np.bool_]) -> int:
-    """The first radius with a bet that is not won."""
+    """The first level with a bet that is not won."""
     return int(np.logical_and.accumulate(won.all(axis=0)).sum())
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from stockade.certify.bounds import Rule
+from stockade.certify.bounds import Number, Rule, insertion_leads, threshold
 from stockade.certify.deals import Bets, DealPlan, Deals
-from stockade.certify.laws import MaskingLaw
+from stockade.certify.laws import DealtLaw, DeletionLaw, MaskingLaw
 from stockade.certify.packing import packed, unpacked
 from stockade.core.errors import OptionError
-from stockade.core.masks import copies_per_deal
 
+_LAWS: Mapping[str, type[DealtLaw]] = {"MaskingLaw": MaskingLaw, "DeletionLaw": DeletionLaw}
 Counted = Literal["votes", "probabilities"]
 _ROUNDING = 1e-9
 
@@ -25,7 +25,7 @@ class Dealt:
     much to bet on the others.
     """
 
-    law: MaskingLaw
+    law: DealtLaw
     rule: Rule
     plan: DealPlan
     chosen: int
@@ -39,7 +39,7 @@ class Dealt:
         if not 0 < self.coin <= 1:
             raise OptionError(f"A coin lies between 0 and 1 (found: {self.coin}).")
         per_deal = self.plan.per_deal
-        if per_deal not in (1, copies_per_deal(self.law.words, self.law.kept)):
+        if per_deal not in (1, self.law.per_deal):
             raise OptionError(f"Words are not dealt to {per_deal} copies by {self.law}.")
         if self.earlier.shape[1] != self.deals.shape[1] or not 0 <= self.chosen < self.deals.shape[1]:
             raise OptionError(f"The deals are not of the same classes, or class {self.chosen} is none of them.")
@@ -57,19 +57,44 @@ class Dealt:
         return tuple(self.deals.sum(0).tolist())
 
     @property
+    def levels(self) -> tuple[Number, ...]:
+        """All that the lead may have to exceed for what is said of a text, from the lowest up: of several statements in
+        one order, each of which needs those before it, alpha is paid once.
+        """
+        return tuple(sorted({*radius_levels(self.law, self.rule), *self._insertion_levels}))
+
+    @property
     def bets(self) -> Bets:
         """All bets, played to the end."""
-        bets = Bets(self.plan, self.rule, self.chosen, self.law.losses(), self.earlier)
+        bets = Bets(self.plan, self.rule, self.chosen, self.levels, self.earlier)
         bets.play(self.deals)
         return bets
 
+    def grown(self, radius: int) -> tuple[float, float] | None:
+        """How the least lucky bet against a radius stands (see `Bets.grown`); None if it cannot be reached at all."""
+        levels = radius_levels(self.law, self.rule)
+        return self.bets.grown(self.levels.index(levels[radius])) if radius < len(levels) else None
+
     def radius(self) -> int | None:
-        return self.bets.radius(self.coin)
+        return self._last_exceeded(radius_levels(self.law, self.rule))
+
+    def insertions(self) -> int | None:
+        """How many words may be inserted, if nothing else is changed; known where copies lose words."""
+        return self._last_exceeded(self._insertion_levels)
+
+    @property
+    def _insertion_levels(self) -> tuple[Number, ...]:
+        return insertion_leads(self.law.kept_chance) if isinstance(self.law, DeletionLaw) and self.rule == "gap" else ()
+
+    def _last_exceeded(self, levels: Sequence[Number]) -> int | None:
+        won = set(self.levels[: self.bets.won(self.coin)])
+        exceeded = sum(level in won for level in levels)
+        return exceeded - 1 if exceeded else None
 
     def described(self) -> dict[str, Any]:
         return {
             "kind": "dealt",
-            "law": asdict(self.law),
+            "law": {"kind": type(self.law).__name__, **asdict(self.law)},
             "rule": self.rule,
             "plan": asdict(self.plan),
             "chosen": self.chosen,
@@ -81,6 +106,11 @@ class Dealt:
         }
 
 
+def radius_levels(law: DealtLaw, rule: Rule) -> tuple[Number, ...]:
+    """What the lead (the share) must exceed for radius 0, 1, …, as long as it can."""
+    return tuple(level for level in (threshold(loss, rule) for loss in law.losses()) if level < 1)
+
+
 def read_dealt(told: Mapping[str, Any]) -> Dealt:
     earlier, deals = (
         np.frombuffer(unpacked(told[name]), dtype=_type(told["counted"]))
@@ -88,8 +118,9 @@ def read_dealt(told: Mapping[str, Any]) -> Dealt:
         .astype(np.float64)
         for name in ("earlier", "deals")
     )
-    law, plan = MaskingLaw(**told["law"]), DealPlan(**told["plan"])
-    return Dealt(law, told["rule"], plan, told["chosen"], told["coin"], told["counted"], earlier, deals)
+    law = dict(told["law"])
+    kind, plan = _LAWS[law.pop("kind")], DealPlan(**told["plan"])
+    return Dealt(kind(**law), told["rule"], plan, told["chosen"], told["coin"], told["counted"], earlier, deals)
 
 
 def _type(counted: Counted) -> str:

@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from stockade.certify.bounds import deletion_losses, masking_losses, synonym_losses
+from stockade.core.masks import copies_per_deal
+from stockade.core.partitions import shortened_per_deal
 
 Losses = tuple[Fraction, ...] | tuple[float, ...]
 """For d = 0, 1, …: the largest share of the copies of a text that d changes can alter."""
@@ -28,6 +30,11 @@ class MaskingLaw:
     def losses(self) -> Losses:
         return masking_losses(self.words, self.kept)
 
+    @property
+    def per_deal(self) -> int:
+        """How many copies a deal makes."""
+        return copies_per_deal(self.words, self.kept)
+
 
 @dataclass(frozen=True, slots=True)
 class DeletionLaw:
@@ -39,6 +46,11 @@ class DeletionLaw:
     def losses(self) -> Losses:
         return deletion_losses(self.kept_chance, self.words)
 
+    @property
+    def per_deal(self) -> int:
+        """How many copies a deal makes."""
+        return shortened_per_deal(self.kept_chance)
+
 
 @dataclass(frozen=True, slots=True)
 class SynonymLaw:
@@ -48,3 +60,7 @@ class SynonymLaw:
 
     def losses(self) -> Losses:
         return synonym_losses(self.overlaps)
+
+
+DealtLaw = MaskingLaw | DeletionLaw
+"""Those whose copies show a part of the words, so that the words can be dealt to several at once."""

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from stockade.certify.certificate import Certificate, Status, text_fingerprint
+from stockade.certify.dealt import Dealt
 from stockade.certify.evidence import Sampled
 from stockade.certify.job import CertificationJob
 from stockade.certify.registry import Finding, NamedMethod, Question, default_method, make_method
@@ -222,7 +223,7 @@ def _certificate(
         label=None if example.label is None else labels[example.label],
         predicted=None if evidence is None else labels[evidence.chosen],
         radius=radius,
-        insertions=evidence.insertions() if isinstance(evidence, Sampled) else None,
+        insertions=evidence.insertions() if isinstance(evidence, Sampled | Dealt) else None,
         words=len(text.split()),
         truncated=truncated,
         selection=selection,

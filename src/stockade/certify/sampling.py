@@ -60,7 +60,7 @@ class SampledMethod:
     sound: ClassVar[bool] = True
     rule: ClassVar[Rule] = "gap"
     deals: ClassVar[bool] = False
-    """Whether copies can be dealt: those that hide words can."""
+    """Whether copies can be dealt: those that show a part of the words can."""
     alpha: float = 0.05
     most: int = 5000
     selection: int = 1000
@@ -81,7 +81,7 @@ class SampledMethod:
             )
         if self.scheme == "dealt" and not self.deals:
             raise OptionError(
-                "scheme=dealt hands out the words of a text to masked copies, and this method has none: use curtailed."
+                "scheme=dealt hands out the words of a text to copies that show a part of them; here all are shown."
             )
         if self.target is not None and self.target < 0:
             raise OptionError(f"target is {self.target}, expected a radius from 0 up.")

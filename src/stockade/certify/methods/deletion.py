@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from stockade.certify.dealing import dealt, worth_dealing
 from stockade.certify.laws import DeletionLaw
 from stockade.certify.registry import NO_WORDS, Finding, Question, register
 from stockade.certify.sampling import Rows, SampledMethod, Stream
+from stockade.certify.sequential import Scheme
 from stockade.certify.smoothed import smoothing
-from stockade.core.partitions import keep_words
+from stockade.core.masks import Keep
+from stockade.core.partitions import deal_kept_words, keep_words
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
@@ -27,6 +31,9 @@ from stockade.engine.requests import Score
 class DeletionCertificate(SampledMethod):
     """The lead over the strongest other class must be more than twice the share of copies that d edits can alter."""
 
+    deals: ClassVar[bool] = True
+    scheme: Scheme = "dealt"
+
     def threat(self, classifier: Classifier) -> str:
         return "any insertions, deletions and substitutions of words, up to d in all (words are what blanks separate)"
 
@@ -39,6 +46,8 @@ class DeletionCertificate(SampledMethod):
             return NO_WORDS
         chance = _smoothing(classifier).kept_chance
         copies = ShortenedCopies(words, question.text.premise, chance, question.seed, len(classifier.labels))
+        if worth_dealing(self, copies.law):
+            return await dealt(self, copies, question, len(classifier.labels))
         return await self.sampled(copies, question, len(classifier.labels))
 
 
@@ -62,7 +71,13 @@ class ShortenedCopies:
 
     async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, start))
-        keep = keep_words(rng, len(self.words), self.kept_chance, stop - start)
+        return await self._rows(keep_words(rng, len(self.words), self.kept_chance, stop - start))
+
+    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
+        rng = np.random.default_rng(derive_seed(self.seed, stream, "deals", start))
+        return await self._rows(deal_kept_words(rng, len(self.words), self.kept_chance, stop - start))
+
+    async def _rows(self, keep: Keep) -> Rows:
         strings = [" ".join(word for word, stays in zip(self.words, row, strict=True) if stays) for row in keep]
         shown = [at for at, string in enumerate(strings) if string]
         answers = await Score([Text.parse(strings[at], self.premise) for at in shown]) if shown else []

@@ -139,7 +139,7 @@ async def _sampled(method: SampledMethod, question: Question, classifier: Classi
         return NO_WORDS
     if method.ensemble == "probability" and method.scheme == "anytime":  # limits of those know independent copies only
         copies = replace(copies, finite=False)
-    if method.scheme == "dealt" and worth_dealing(method, copies.law):
+    if worth_dealing(method, copies.law):
         return await dealt(method, copies, question, len(classifier.labels))
     return await method.sampled(copies, question, len(classifier.labels))
 

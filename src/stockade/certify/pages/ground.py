@@ -78,15 +78,17 @@ def _reached(evidence: Evidence, radius: int | None) -> Iterator[str]:
 
 def _won(evidence: Dealt, radius: int | None) -> Iterator[str]:
     """How far bets against a radius have come: told rounded down, and what they need rounded up."""
-    bets, needed = evidence.bets, 1 / evidence.plan.alpha
+    reached = None if radius is None else evidence.grown(radius)
+    if reached is not None:
+        needed, coin = _up(1 / evidence.plan.alpha), _up(evidence.coin / evidence.plan.alpha)
+        proof = f"{needed:,.2f} is proof, or {coin:,.2f} in the end (the coin of this text)"
+        yield f"a bet against radius {radius} holds {_held(reached)}; {proof}"
     following = 0 if radius is None else radius + 1
-    if radius is not None:
-        proof = f"{_up(needed):,.2f} is proof, or {_up(evidence.coin * needed):,.2f} in the end (the coin of this text)"
-        yield f"a bet against radius {radius} holds {_held(bets.grown(radius))}; {proof}"
-    if threshold(evidence.law.losses()[following], evidence.rule) >= 1:
+    beyond = evidence.grown(following)
+    if beyond is None:
         yield f"radius {following} is out of reach, whatever the votes"
     else:
-        yield f"a bet against radius {following} holds {_held(bets.grown(following))}"
+        yield f"a bet against radius {following} holds {_held(beyond)}"
 
 
 def _held(grown: tuple[float, float]) -> str:
