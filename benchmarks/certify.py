@@ -4,11 +4,11 @@
         [--methods ranmask partition deletion …] [--glove FILE] [--out FOLDER] [--json FILE]
 
 One model is trained for each kind of defense. For random masking the votes of 1,000 + 5,000 independent masked copies
-of each test text, and of as many dealt ones, are drawn once and kept in --out; every sampled method is then replayed
-from that log, so that schemes are compared on the same votes: *fixed* looks once at all of them, *sequential* stops
-when its radius is known. Rows *real* are `stockade certify` itself, which also draws few copies without replacement. A
-cell is the share of test texts whose true class is certified for changes of that many words, in percent; *passes* are
-forward passes per text.
+of each test text, and of as many dealt ones as are asked for, are drawn once and kept in --out; every sampled method is
+then replayed from that log, so that schemes are compared on the same votes: *fixed* looks once at all of them,
+*sequential* stops when its radius is known. Rows *real* are `stockade certify` itself, which also draws few copies
+without replacement. A cell is the share of test texts whose true class is certified for changes of that many words, in
+percent; *passes* are forward passes per text.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,9 @@ from stockade.engine.scoring import ScoringService
 
 SELECTION, ESTIMATION = 1000, 5000
 LOGGED: tuple[tuple[Stream, int], ...] = (("selection", SELECTION), ("estimation", ESTIMATION))
-RADII = 7
+STEP, RADII = 500, 7
+DEALT = ("ranmask-gap", "ranmask-lf", "ranmask-gap:choose=label")
+"""What may ask for deals: as many are logged as any of these needs."""
 DEFENSES = {
     "ranmask": "ranmask:rate={rate}",
     "position-partition": "partition:groups={groups}",
@@ -108,52 +109,77 @@ def trained(options: argparse.Namespace, name: str) -> Path:
     return folder
 
 
-def vote_log(options: argparse.Namespace, model: Any) -> tuple[list[Log], float]:
-    """The votes of the masked copies of every test text, read from --out or asked now; and rows per CPU second."""
+def vote_log(options: argparse.Namespace, model: Any) -> list[Log]:
+    """The votes of the masked copies of every test text, read from --out or asked now."""
     source = load_data(options.test)
     examples = list(prepare_examples(source, model.labels, limit=options.texts, seed=options.seed))
     folder = options.out / "votes"
     folder.mkdir(parents=True, exist_ok=True)
     scheduler = Scheduler.for_classifier(ScoringService(model.inner), 4)
     missing = [one for one in examples if not (folder / f"{one.id}.npz").exists()]
-    started, asked = time.process_time(), 0
-    for ended in scheduler.run(Search(partial(draw, model, one, options.seed)) for one in missing):
+    for ended in scheduler.run(Search(partial(draw, model, one, options.seed, options.alpha)) for one in missing):
         example, found = ended.result  # type: ignore[misc]
         np.savez_compressed(folder / f"{example.id}.npz", **found)
-        asked += sum(map(len, found.values()))
-    speed = asked / (time.process_time() - started) if asked else float("nan")
     logs = []
     for one in examples:
         kept = kept_words(len(str(one.text).split()), model.defense.rate, model.defense.kept)
         with np.load(folder / f"{one.id}.npz") as read:
             logs.append(Log(one, kept, {name: read[name].astype(np.int64) for name in read.files}))
-    return logs, speed
+    return logs
 
 
-async def draw(model: Any, example: Example, seed: int) -> tuple[Example, dict[str, NDArray[np.uint8]]]:
+async def draw(model: Any, example: Example, seed: int, alpha: float) -> tuple[Example, dict[str, NDArray[np.uint8]]]:
     words = tuple(str(example.text).split())
     kept = kept_words(len(words), model.defense.rate, model.defense.kept)
     own = derive_seed(seed, "votes", example.id)
     copies = MaskedCopies(words, example.text.premise, kept, model.defense.mask, own, finite=False)
-    per_deal = copies_per_deal(len(words), kept)
     found: dict[str, NDArray[np.uint8]] = {}
     for stream, number in LOGGED:
-        found[stream] = await asked(partial(copies.ask, stream), number, 500)
-        deals, step = -(-number // per_deal), -(-500 // per_deal)
-        found[f"dealt {stream}"] = await asked(partial(copies.deal, stream), deals, step)
-    return example, found
+        parts = [await copies.ask(stream, start, start + STEP) for start in range(0, number, STEP)]
+        found[stream] = votes_of(np.concatenate(parts)).astype(np.uint8)
+    deals = Recorded(copies, found, len(model.labels))
+    for method in DEALT:
+        question = Question(example.text, example.label, coin_seed(example))
+        await dealt(replace(make_method(method).method, alpha=alpha), deals, question, len(model.labels))
+    return example, {**found, **deals.votes()}
 
 
-async def asked(ask: Callable[[int, int], Coroutine[Any, Any, Rows]], number: int, step: int) -> NDArray[np.uint8]:
-    parts = [await ask(start, min(number, start + step)) for start in range(0, number, step)]
-    return votes_of(np.concatenate(parts)).astype(np.uint8)
+@dataclass
+class Recorded:
+    """Deals of a text, asked for when they are needed first; independent copies as they were logged."""
+
+    copies: MaskedCopies
+    independent: Mapping[str, NDArray[np.uint8]]
+    classes: int
+    dealt: dict[str, Rows] = field(default_factory=dict)
+
+    @property
+    def law(self) -> MaskingLaw:
+        return self.copies.law
+
+    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+        return np.eye(self.classes)[self.independent[stream][start:stop]]
+
+    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
+        per_deal = self.law.per_deal
+        step = -(-STEP // per_deal)
+        found = self.dealt.get(stream)
+        while found is None or len(found) < stop * per_deal:
+            known = 0 if found is None else len(found) // per_deal
+            more = await self.copies.deal(stream, known, known + step)
+            found = more if found is None else np.concatenate([found, more])
+        self.dealt[stream] = found
+        return found[start * per_deal : stop * per_deal]
+
+    def votes(self) -> dict[str, NDArray[np.uint8]]:
+        return {f"dealt {stream}": votes_of(rows).astype(np.uint8) for stream, rows in self.dealt.items()}
 
 
 def replayed(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
     radii, passes = [], []
     for log in logs:
         found = finished(
-            sampled(method, Replayed(log, classes), Question(log.example.text, None, coin_seed(log)), classes)
+            sampled(method, Replayed(log, classes), Question(log.example.text, None, coin_seed(log.example)), classes)
         )
         assert found.evidence is not None
         radius = found.evidence.radius()
@@ -162,8 +188,8 @@ def replayed(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[s
     return row(radii, [log.words for log in logs], passes)
 
 
-def coin_seed(log: Log) -> int:
-    return derive_seed("replayed", log.example.id)
+def coin_seed(example: Example) -> int:
+    return derive_seed("replayed", example.id)
 
 
 def sampled(method: SampledMethod, copies: Replayed, question: Question, classes: int) -> Coroutine[Any, Any, Finding]:
@@ -218,9 +244,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     if "ranmask" in options.methods:
         folder = trained(options, "ranmask")
         model = st.ModelOptions(device="cpu").load(str(folder))
-        logs, speed = vote_log(options, model)
-        if speed == speed:
-            print(f"{speed:,.0f} masked copies per CPU second\n", flush=True)
+        logs = vote_log(options, model)
         classes = len(model.labels)
         for name in ("ranmask-gap", "ranmask-lf"):
             fixed = make_method(f"{name}@fixed", alpha=options.alpha).method
@@ -241,7 +265,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
 def with_labels(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
     radii, passes = [], []
     for log in logs:
-        question = Question(log.example.text, log.example.label, coin_seed(log))
+        question = Question(log.example.text, log.example.label, coin_seed(log.example))
         found = finished(sampled(method, Replayed(log, classes), question, classes))
         assert found.evidence is not None
         radii.append(found.evidence.radius())
