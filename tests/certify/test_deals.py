@@ -34,7 +34,7 @@ from stockade.core.masks import Keep, copies_per_deal, deal_masks, draw_masks
 from stockade.core.text import Text
 from tests.toys import WeightVictim
 
-ALPHA, TEXTS, DEALS = 0.05, 4000, 30
+ALPHA, TEXTS, DEALS = 0.05, 4000, 60
 LONG = "good fun and some bad jokes for all of us and many more good things to come " * 2
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0, "dull": -2.0, "moving": 2.0}, bias=0.1)
 Draw = Callable[[np.random.Generator, int, tuple[float, ...], int], Deals]
@@ -72,6 +72,7 @@ def false_claims(draw: Draw, rule: Rule, shares: tuple[float, ...], loss: Fracti
     [
         (alone, "gap", (0.8, 0.2), Fraction(3, 10)),
         (alone, "gap", (0.6, 0.2, 0.2), Fraction(1, 5)),
+        (alone, "gap", (0.5, 0.1, 0.1, 0.1, 0.1, 0.1), Fraction(1, 5)),
         (alike, "gap", (0.7, 0.2, 0.1), Fraction(1, 4)),
         (alike, "majority", (0.9, 0.1), Fraction(4, 10)),
         (balanced, "gap", (0.7, 0.3), Fraction(1, 5)),

@@ -1,9 +1,10 @@
-"""Bets on deals of masked copies: how many changes are sure after each deal, and whether more deals could say more.
+"""Bets on deals of copies: how many changes are sure after each deal, and whether more deals could say more.
 
-A deal shuffles the words of a text and hands them out to several copies at once (`stockade.core.masks.deal_masks`).
-Each copy alone is a uniform draw, so the mean lead of class c over class j in a deal has the expectation p_c - p_j. But
-the copies of a deal have no word in common, what single words do evens out among them, and their mean varies less than
-that of as many independent copies. They are not independent of each other, so no binomial limit holds; the deals are.
+Copies show a part of the words of a text, drawn at random. A deal hands out the words to several copies at once
+(`stockade.core.masks.deal_masks`, `stockade.core.partitions.deal_kept_words`). Each copy alone is as random as any
+other, so the mean lead of class c over class j in a deal has the expectation p_c - p_j. But the copies of a deal have
+no word in common, what single words do evens out among them, and their mean varies less than that of as many
+independent copies. They are not independent of each other, so no binomial limit holds; the deals are.
 
 Theorem (Ville 1939; Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting). Let X_1, X_2,
 … be the mean leads of deals, independent, in [-1, 1], with mean m, and let a stake s_t in [0, 1 / (1 + τ)) depend on
@@ -80,18 +81,18 @@ class Bets:
         self._levels = np.array([_above(level) for level in levels])
         self._most_staked = _BOLDEST / (self._levels + (1.0 if rule == "gap" else 0.0))
         leads = self._leads(earlier)
-        self._seen, self._total, self._squares = len(leads), leads.sum(0), np.square(leads).sum(0)
-        self._played = 0
+        self._sums, self._played = _powers(leads).sum(axis=0), 0
         self._capital = np.zeros((leads.shape[1], len(self._levels)))
-        self._peak = self._capital.copy()
+        self._peak = self._capital
 
     def play(self, deals: Deals) -> None:
-        """Bet on deals, one after another."""
-        for lead in self._leads(deals):
-            self._capital += np.log1p(self._stakes() * (lead[:, None] - self._levels))
-            np.maximum(self._peak, self._capital, out=self._peak)
-            self._total, self._squares = self._total + lead, self._squares + lead * lead
-            self._seen, self._played = self._seen + 1, self._played + 1
+        """Bet on deals, one after another: each stake knows the deals before it only."""
+        leads = self._leads(deals)
+        sums = np.cumsum(np.concatenate([self._sums[None], _powers(leads)]), axis=0)
+        gains = np.log1p(self._stakes(sums[:-1]) * (leads[:, :, None] - self._levels))
+        capital = np.cumsum(np.concatenate([self._capital[None], gains]), axis=0)
+        self._peak = np.maximum(self._peak, capital.max(axis=0))
+        self._capital, self._sums, self._played = capital[-1], sums[-1], self._played + len(leads)
 
     def won(self, coin: float) -> int:
         """After the last deal: how many levels are exceeded for sure, all below them too."""
@@ -112,11 +113,11 @@ class Bets:
         aim = sure if target is None else target
         return left <= 0 or sure > aim or aim >= len(self._levels) or self._needed(aim) > left
 
-    def _stakes(self) -> Deals:
+    def _stakes(self, sums: Deals) -> Deals:
         """What maximises the growth if the lead is as seen so far, but no less than what pays off by half of the deals
         if it pays off by then at all.
         """
-        mean, variance = (values[:, None] for values in self._moments())
+        mean, variance = (values[:, :, None] for values in self._moments(sums))
         edge = mean - self._levels
         patient = np.sqrt(2 * self.plan.goal / (variance * max(1.0, self.plan.deals / 2)))
         stakes: Deals = np.minimum(np.maximum(edge / (variance + edge * edge), patient), self._most_staked)
@@ -124,26 +125,33 @@ class Bets:
 
     def _needed(self, level: int) -> float:
         """How many more deals a level may take, at the least."""
-        mean, variance = self._moments()
-        edge = mean + _HOPE * np.sqrt(variance / max(1, self._seen)) - self._levels[level]
+        mean, variance = self._moments(self._sums)
+        error = np.sqrt(variance / np.maximum(1, self._sums[0]))
+        edge = mean + _HOPE * error - self._levels[level]
         missing = np.where(self._peak[:, level] >= self.plan.goal, 0.0, self.plan.goal - self._capital[:, level])
         if np.any((edge <= 0) & (missing > 0)):
             return math.inf
         growth = edge * edge / (2 * (variance + edge * edge))
         return float(np.max(missing / np.maximum(growth, 1e-300)))
 
-    def _moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and variance of the leads so far."""
+    def _moments(self, sums: Deals) -> tuple[Deals, Deals]:
+        """Mean and variance of leads with these sums of powers."""
+        number, total, squares = np.moveaxis(sums, -2, 0)
         widest = 1.0 if self.rule == "gap" else 0.25
-        mean = self._total / max(1, self._seen)
-        spread = np.maximum(self._squares - self._seen * mean * mean, 0.0)
-        return mean, (spread + _UNSEEN * widest) / (self._seen + _UNSEEN)
+        mean = total / np.maximum(1, number)
+        spread = np.maximum(squares - number * mean * mean, 0.0)
+        return mean, (spread + _UNSEEN * widest) / (number + _UNSEEN)
 
     def _leads(self, deals: Deals) -> Deals:
         own = deals[:, [self.chosen]]
         if self.rule == "majority":
             return own / self.plan.per_deal
         return (own - np.delete(deals, self.chosen, axis=1)) / self.plan.per_deal
+
+
+def _powers(leads: Deals) -> Deals:
+    """For each deal and rival: 1, the lead, its square."""
+    return np.stack([np.ones_like(leads), leads, leads * leads], axis=1)
 
 
 def _first_lost(won: NDArray[np.bool_]) -> int:
