@@ -24,9 +24,11 @@ from stockade.certify.deals import Bets, DealPlan, Deals
 from stockade.certify.dealt import Dealt
 from stockade.certify.evidence import Sampled, read_evidence
 from stockade.certify.laws import MaskingLaw
+from stockade.certify.masked_copies import MaskedCopies
+from stockade.certify.methods import ranmask
 from stockade.certify.methods.ranmask import RanMaskGap
 from stockade.certify.registry import Finding, Question
-from stockade.certify.sampling import Rows, Stream
+from stockade.certify.sampling import Rows, SampledMethod, Stream
 from stockade.certify.store import FILE_NAME
 from stockade.certify.verify import recompute
 from stockade.core.errors import OptionError
@@ -56,15 +58,15 @@ def balanced(rng: np.random.Generator, deals: int, shares: tuple[float, ...], co
     return np.diff(np.floor(ends), axis=1, prepend=0)
 
 
-def false_claims(draw: Draw, rule: Rule, shares: tuple[float, ...], loss: Fraction) -> int:
-    """How many of 4,000 texts are said to stand one change, when they just do not."""
+def claims(draw: Draw, rule: Rule, shares: tuple[float, ...], loss: Fraction) -> int:
+    """How many of 4,000 texts are said to stand one change."""
     rng, plan = np.random.default_rng(7), DealPlan(ALPHA, 4 * DEALS, 4)
-    wrong = 0
+    said = 0
     for coin in 1 - rng.random(TEXTS):
         bets = Bets(plan, rule, 0, [threshold(each, rule) for each in (0, loss)], draw(rng, 5, shares, 4))
         bets.play(draw(rng, DEALS, shares, 4))
-        wrong += bets.won(coin) == 2
-    return wrong
+        said += bets.won(coin) == 2
+    return said
 
 
 @pytest.mark.parametrize(
@@ -83,16 +85,28 @@ def test_false_certificates_are_as_rare_as_promised(
     draw: Draw, rule: Rule, shares: tuple[float, ...], loss: Fraction
 ) -> None:
     """The probabilities sit exactly on the threshold, so that every claim of one safe change is false."""
-    wrong = false_claims(draw, rule, shares, loss)
+    wrong = claims(draw, rule, shares, loss)
     assert clopper_pearson_low(wrong, TEXTS, 0.001) <= ALPHA
     if draw is alone and len(shares) == 2:
         assert wrong > TEXTS * ALPHA / 3, "bets that are never won by chance cost more deals than they should"
 
 
-def test_a_claim_just_above_the_threshold_would_be_too_bold() -> None:
-    """A proof that the test above can fail: what is true of .55 is said of .5 far more often than alpha allows."""
-    wrong = false_claims(alone, "majority", (0.75, 0.25), Fraction(1, 10))
-    assert clopper_pearson_low(wrong, TEXTS, 0.001) > ALPHA
+def test_a_stake_does_not_know_the_deal_it_is_for() -> None:
+    """Then what a bet holds after a deal grows with its lead in a straight line, and has no edge if none is due."""
+    before, plan = alone(np.random.default_rng(1), 6, (0.7, 0.3), 4), DealPlan(ALPHA, 400, 4)
+
+    def held(votes: int) -> float:
+        bets = Bets(plan, "gap", 0, [Fraction(0)], before[:2])
+        bets.play(np.concatenate([before[2:], [[votes, 4 - votes]]]))
+        return bets.grown(0)[1]
+
+    assert held(2) == pytest.approx((held(0) + held(4)) / 2)
+    assert held(0) < held(2) < held(4)
+
+
+def test_a_lead_that_is_large_enough_is_proved() -> None:
+    """Three quarters of the votes where six tenths are needed: here every claim is true, and nearly all are made."""
+    assert claims(alone, "majority", (0.75, 0.25), Fraction(1, 10)) > 0.9 * TEXTS
 
 
 @dataclass
@@ -150,7 +164,7 @@ def test_radii_of_whole_classifiers_are_rarely_too_large_and_mostly_right() -> N
 
 
 def test_copies_of_a_deal_vary_less_than_independent_ones() -> None:
-    """What single words do evens out in a deal: here hardly a third of the variance is left."""
+    """What single words do evens out in a deal."""
     rng, weights = np.random.default_rng(5), np.linspace(-1, 1, 20)
     deals = (deal_masks(rng, 20, 4, 3000) @ weights > -0.2).reshape(3000, 5).mean(1)
     independent = (draw_masks(rng, 20, 4, 15_000) @ weights > -0.2).reshape(3000, 5).mean(1)
@@ -215,8 +229,27 @@ def test_evidence_is_the_same_after_a_file(ensemble: str) -> None:
     assert evidence.plan.per_deal == copies_per_deal(one.words, evidence.law.kept)
 
 
+def test_bets_are_on_copies_that_do_not_depend_on_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C(14, 4) = 1,001 copies: other schemes draw none of so few twice. Single copies are bet on, as all agree."""
+    seen: list[MaskedCopies] = []
+
+    async def watched(method: SampledMethod, copies: MaskedCopies, question: Question, classes: int) -> Finding:
+        seen.append(copies)
+        return await dealt(method, copies, question, classes)
+
+    monkeypatch.setattr(ranmask, "dealt", watched)
+    (one,) = st.certify(st.defend(VICTIM, "ranmask", rate=0.7), [("good " * 14, "positive")]).certificates
+    evidence = read_evidence(one.evidence or {})
+    assert isinstance(evidence, Dealt)
+    assert evidence.plan.per_deal == 1
+    assert [copies.population for copies in seen] == [None]
+    masks = seen[0].masks("estimation", 0, 1001)
+    assert len(np.unique(masks, axis=0)) < 1001, "drawn without regard to what was drawn before"
+
+
 TAMPERINGS: list[tuple[Any, str]] = [
     (lambda told: told.update(radius=told["radius"] + 1), "the evidence gives"),
+    (lambda told: told.update(insertions=3), "recorded 3 insertions, the evidence gives none"),
     (lambda told: told["evidence"].update(coin=1e-9), "the coin 1e-09 is not the one of the seed"),
     (lambda told: told["evidence"].update(coin=0), "A coin lies between 0 and 1"),
     (lambda told: told["evidence"]["plan"].update(alpha=0.5), "read with alpha 0.5, the run allows 0.05"),
@@ -277,7 +310,7 @@ def test_shortened_copies_are_dealt_too() -> None:
     assert one.insertions is not None
     assert one.insertions >= one.radius >= 1
     proved = evidence.levels[evidence.bets.won(evidence.coin) - 1]
-    assert insertion_leads(0.1)[one.insertions] <= proved
+    assert insertion_leads(0.1, 50)[one.insertions] <= proved
     assert 2 * evidence.law.losses()[one.radius] <= proved
     silent = evidence.copies - sum(evidence.totals)
     assert 0 < silent < evidence.copies / 50, "a copy without words votes for nothing"

@@ -98,34 +98,26 @@ def largest_radius(low: Number, losses: Sequence[Number], rule: Rule) -> int | N
     return radius
 
 
-def insertions_radius(low: Number, kept_chance: float, limit: int) -> int | None:
-    """Deletion smoothing against insertions alone: the last d with (1 - q)^d p_c > 1/2.
+def insertion_leads(kept_chance: float, limit: int) -> tuple[Fraction, ...]:
+    """Deletion smoothing against d insertions alone, d = 0 … limit: the lead to exceed, as long as one can.
 
-    x' contains x, and with chance (1 - q)^d all the new words go, which leaves the law of x.
-    """
-    survive, share = 1 - _chance(kept_chance), _share(low, "The lower limit")
-    _check_limit(limit)
-    radius = None
-    for inserted in range(limit + 1):
-        if not share > Fraction(1, 2):
-            break
-        radius = inserted
-        share *= survive
-    return radius
-
-
-def insertion_leads(kept_chance: float) -> tuple[Fraction, ...]:
-    """Deletion smoothing against d insertions alone, d = 0, 1, …: the lead that must be exceeded, as long as it is < 1.
-
-    With chance t = (1 - q)^d all the new words go, which leaves the law of x: a lead of g becomes at least
-    t g - (1 - t), which is above 0 if g > 1 / t - 1.
+    x' contains x, and with chance t = (1 - q)^d all the new words go, which leaves the law of x: a lead of g becomes at
+    least t g - (1 - t), which is above 0 if g > 1 / t - 1.
     """
     survive, share = 1 - _chance(kept_chance), Fraction(1)
+    _check_limit(limit)
     leads: list[Fraction] = []
-    while share > Fraction(1, 2) and (not leads or survive < 1):
+    while share > Fraction(1, 2) and len(leads) <= limit:
         leads.append(1 / share - 1)
         share *= survive
     return tuple(leads)
+
+
+def insertions_radius(low: Number, kept_chance: float, limit: int) -> int | None:
+    """The last d up to which a share of p_c withstands d insertions: (1 - q)^d p_c > 1/2, the lead being 2 p_c - 1."""
+    lead = 2 * _share(low, "The lower limit") - 1
+    exceeded = sum(lead > needed for needed in insertion_leads(kept_chance, limit))
+    return exceeded - 1 if exceeded else None
 
 
 def edit_bound(p: Number, kept_chance: float, removed: int, added: int) -> Fraction:

@@ -36,7 +36,9 @@ class DealtCopies(Protocol):
         ...
 
     def ask(self, stream: Stream, start: int, stop: int) -> Coroutine[Any, Any, Rows]:
-        """Class probabilities of independent copies with these numbers in a stream."""
+        """Class probabilities of copies with these numbers in a stream, each drawn whatever the others are: of copies
+        of which none is drawn twice those to come depend on those before, and bets on them would prove nothing.
+        """
         ...
 
 

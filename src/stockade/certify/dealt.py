@@ -10,7 +10,7 @@ import numpy as np
 
 from stockade.certify.bounds import Number, Rule, insertion_leads, threshold
 from stockade.certify.deals import Bets, DealPlan, Deals
-from stockade.certify.laws import DealtLaw, DeletionLaw, MaskingLaw
+from stockade.certify.laws import INSERTIONS, DealtLaw, DeletionLaw, MaskingLaw
 from stockade.certify.packing import packed, unpacked
 from stockade.core.errors import OptionError
 
@@ -84,7 +84,9 @@ class Dealt:
 
     @property
     def _insertion_levels(self) -> tuple[Number, ...]:
-        return insertion_leads(self.law.kept_chance) if isinstance(self.law, DeletionLaw) and self.rule == "gap" else ()
+        if isinstance(self.law, DeletionLaw) and self.rule == "gap":
+            return insertion_leads(self.law.kept_chance, INSERTIONS)
+        return ()
 
     def _last_exceeded(self, levels: Sequence[Number]) -> int | None:
         won = set(self.levels[: self.bets.won(self.coin)])

@@ -20,13 +20,10 @@ from stockade.certify.bounds import (
 )
 from stockade.certify.dealt import read_dealt
 from stockade.certify.exact import VoteTable, exact_radius
-from stockade.certify.laws import DeletionLaw, Law, MaskingLaw, SynonymLaw
+from stockade.certify.laws import INSERTIONS, DeletionLaw, Law, MaskingLaw, SynonymLaw
 from stockade.certify.packing import packed, unpacked
 from stockade.certify.sequential import Limits, Means, Plan, Tally, margin_limits
 from stockade.core.errors import RunError
-
-INSERTIONS = 1000
-"""More inserted words than these are not counted."""
 
 
 class Evidence(Protocol):
@@ -67,8 +64,7 @@ class Sampled:
     def insertions(self) -> int | None:
         """How many words may be inserted, if nothing else is changed; known where copies lose words.
 
-        All inserted words are deleted with chance t = (1 - q)^b. Then the votes are as before, so a lead of g becomes
-        at least t g - (1 - t), which is above 0 if t (1 + g) / 2 > 1/2: the bound for a share of (1 + g) / 2.
+        A lead of g is as good as a share of (1 + g) / 2 here, see `insertion_leads`.
         """
         if not isinstance(self.law, DeletionLaw):
             return None

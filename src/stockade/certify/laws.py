@@ -13,6 +13,9 @@ from stockade.core.partitions import shortened_per_deal
 Losses = tuple[Fraction, ...] | tuple[float, ...]
 """For d = 0, 1, …: the largest share of the copies of a text that d changes can alter."""
 
+INSERTIONS = 1000
+"""More inserted words than these are not counted."""
+
 
 class Law(Protocol):
     """How copies of a text are made at random, as far as a certificate needs to know."""

@@ -57,6 +57,9 @@ def _problems(certificate: Certificate, method: Mapping[str, Any], manifest: Map
         return
     if radius != certificate.radius:
         yield f"recorded radius {_shown(certificate.radius)}, the evidence gives {_shown(radius)}"
+    inserted = evidence.insertions() if isinstance(evidence, Sampled | Dealt) else None
+    if inserted != certificate.insertions:
+        yield f"recorded {_shown(certificate.insertions)} insertions, the evidence gives {_shown(inserted)}"
     if certificate.copies < evidence.copies + sum(certificate.selection or ()):
         yield f"recorded {certificate.copies} copies, the evidence has more"
     labels = manifest["model"]["labels"]

@@ -137,11 +137,12 @@ async def _sampled(method: SampledMethod, question: Question, classifier: Classi
     copies = _copies(question, _smoothing(classifier))
     if copies is None:
         return NO_WORDS
-    if method.ensemble == "probability" and method.scheme == "anytime":  # limits of those know independent copies only
-        copies = replace(copies, finite=False)
-    if worth_dealing(method, copies.law):
-        return await dealt(method, copies, question, len(classifier.labels))
-    return await method.sampled(copies, question, len(classifier.labels))
+    independent, classes = replace(copies, finite=False), len(classifier.labels)
+    if worth_dealing(method, copies.law):  # bets hold for independent copies only
+        return await dealt(method, independent, question, classes)
+    if method.ensemble == "probability" and method.scheme == "anytime":  # and so do these limits
+        return await method.sampled(independent, question, classes)
+    return await method.sampled(copies, question, classes)
 
 
 def _smoothing(classifier: Classifier) -> RanMask:

@@ -26,18 +26,24 @@ def _counted(evidence: Evidence, labels: Sequence[str]) -> str:
     if isinstance(evidence, Sampled) and isinstance(evidence.tally, Means):
         means = [f"{total / evidence.copies:.3f}" for total in evidence.tally.totals]
         return f"mean probabilities of {evidence.copies:,} copies: {_by_class(labels, means)}"
-    if isinstance(evidence, Dealt):
-        means = [f"{total / max(1, evidence.copies):.3f}" for total in evidence.totals]
-        what = "votes" if evidence.counted == "votes" else "mean probabilities"
-        told = [f"{total:,.0f}" for total in evidence.totals] if evidence.counted == "votes" else means
-        return f"{what} of {evidence.copies:,} copies in {len(evidence.deals):,} deals: {_by_class(labels, told)}"
+    if isinstance(evidence, Dealt) and evidence.counted == "probabilities":
+        means = [f"{total / evidence.copies:.3f}" for total in evidence.totals]
+        return f"mean probabilities of {_dealt_copies(evidence)}: {_by_class(labels, means)}"
     counts = _counts(evidence, len(labels))
     voted = _by_class(labels, [f"{count:,}" for count in counts])
     silent = evidence.copies - sum(counts)
     of = {Enumerated: "all {:,} copies there are", Grouped: "{:,} groups"}.get(type(evidence), "{:,} copies")
     if isinstance(evidence, Sampled) and evidence.plan.population == evidence.copies:
         of = "all {:,} copies there are"
+    if isinstance(evidence, Dealt):
+        of = _dealt_copies(evidence)
     return f"votes of {of.format(evidence.copies)}: {voted}" + (f", none {silent:,}" if silent else "")
+
+
+def _dealt_copies(evidence: Dealt) -> str:
+    """How many there were, and in how many deals if several make one."""
+    deals = f" in {len(evidence.deals):,} deals" if evidence.plan.per_deal > 1 else ""
+    return f"{evidence.copies:,} copies{deals}"
 
 
 def _counts(evidence: Evidence, classes: int) -> Sequence[int]:
@@ -45,6 +51,8 @@ def _counts(evidence: Evidence, classes: int) -> Sequence[int]:
         return [evidence.table.votes.count(label) for label in range(classes)]
     if isinstance(evidence, Sampled) and not isinstance(evidence.tally, Means):
         return evidence.tally.counts
+    if isinstance(evidence, Dealt):
+        return [round(total) for total in evidence.totals]
     assert isinstance(evidence, Grouped | Claimed)
     return evidence.counts
 
