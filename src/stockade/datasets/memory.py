@@ -13,8 +13,23 @@ from stockade.datasets.wording import quote
 _EXPECTED = "(text, label), ((premise, hypothesis), label) or a dictionary of columns"
 
 
+class _InMemory:
+    """What all tables without a file have in common: rows by number, no names of labels, no fingerprint."""
+
+    __slots__ = ()
+
+    def place(self, number: int) -> str:
+        return place(number)
+
+    def label_names(self, column: str) -> None:
+        return None
+
+    def sha256(self) -> None:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
-class PairsTable:
+class PairsTable(_InMemory):
     """A list of `(text, label)`, or of `((premise, hypothesis), label)`; the first item decides which."""
 
     items: Sequence[Any]
@@ -42,18 +57,9 @@ class PairsTable:
             values = (*text, label) if self.is_pair else item
             yield [values[position] for position in order]
 
-    def place(self, number: int) -> str:
-        return place(number)
-
-    def label_names(self, column: str) -> None:
-        return None
-
-    def sha256(self) -> None:
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class RecordsTable:
+class RecordsTable(_InMemory):
     """A list of dictionaries; the keys of the first are the columns."""
 
     items: Sequence[Any]
@@ -70,18 +76,9 @@ class RecordsTable:
                 raise _wrong_item(self.name, number, item)
             yield tuple(map(item.get, wanted))
 
-    def place(self, number: int) -> str:
-        return place(number)
-
-    def label_names(self, column: str) -> None:
-        return None
-
-    def sha256(self) -> None:
-        return None
-
 
 @dataclass(frozen=True, slots=True)
-class FrameTable:
+class FrameTable(_InMemory):
     """A data frame (pandas, polars and their like): `frame.columns`, and `frame[column]` that can be iterated."""
 
     frame: Any
@@ -95,15 +92,6 @@ class FrameTable:
     def cells(self, wanted: tuple[str, ...]) -> Iterator[Sequence[object]]:
         keys = dict(zip(self.columns, self.frame.columns, strict=True))
         return zip(*(self.frame[keys[column]] for column in wanted), strict=True)
-
-    def place(self, number: int) -> str:
-        return place(number)
-
-    def label_names(self, column: str) -> None:
-        return None
-
-    def sha256(self) -> None:
-        return None
 
 
 def open_items(items: Sequence[Any], needs_labels: bool = True) -> PairsTable | RecordsTable:
