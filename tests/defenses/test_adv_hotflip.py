@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from stockade.core.errors import ModelError, OptionError
-from stockade.defenses.adversarial.flips import FlipTraining, chosen_places
+from stockade.defenses.adversarial.flips import FlipTraining, best_of_all, chosen_places
 from stockade.defenses.adversarial.vocabulary import neighbour_tokens, word_tokens
 from stockade.defenses.registry import make_defense
 from stockade.defenses.trained import combined_objective
@@ -255,3 +255,31 @@ def test_neighbours_of_a_large_vocabulary_are_those_of_a_plain_search() -> None:
         expected = [shuffled.index(words[at]) for at in near]
         assert len(expected) == 4
         assert found[number].tolist() == [number, *expected]
+
+
+def test_the_best_of_many_candidates_is_the_first_of_the_greatest_products() -> None:
+    """More places and more candidates than are compared at once; whole numbers, so that products are exact and ties
+    are many.
+    """
+    generator = torch.Generator().manual_seed(0)
+    slopes = torch.randint(-3, 4, (1100, 3), generator=generator).float()
+    vectors = torch.randint(-9, 10, (1300, 3), generator=generator).float()
+    value, place = best_of_all(slopes, vectors)
+    products = slopes.double() @ vectors.double().T
+    assert torch.equal(value.double(), products.amax(1))
+    assert place.tolist() == [row.index(max(row)) for row in products.tolist()]
+    assert len(set((place // 512).tolist())) == 3
+
+
+def test_places_that_may_not_be_flipped_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(slopes: torch.Tensor, vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        asked.append(len(slopes))
+        return best_of_all(slopes, vectors)
+
+    monkeypatch.setattr("stockade.defenses.adversarial.flips.best_of_all", counted)
+    kit = make_kit()
+    batch = make_batch(kit, ("a good film with fun", "[UNK] film"), (1, 0))
+    flips_of(kit, rounds=2).flipped(batch.tensors, batch.labels)
+    assert asked == [6, 6]  # of ten: three are padding and one hides a word

@@ -25,7 +25,6 @@ from stockade.engine.composite import make_scoring
 from stockade.engine.requests import Draw, Score
 from stockade.engine.scheduler import Scheduler, Search
 from tests.defenses.adversarial_kit import make_batch, make_kit
-from tests.defenses.test_partition import Doubling
 from tests.toys import RandomVictim, WeightVictim
 
 WEIGHTS = {"good": 4.0, "bad": -4.0}
@@ -166,14 +165,6 @@ def test_training_deletes_other_words_in_every_step_but_never_all() -> None:
     assert batch.inputs[1:] == ("", pair)
     assert (batch.tensors["input_ids"] == make_batch(kit, batch.inputs).tensors["input_ids"]).all()
     assert objective.loss(kit.network, batch).item() == kit.plain.loss(kit.network, batch).item()
-
-
-def test_texts_that_another_defense_adds_lose_words_too() -> None:
-    kit = make_kit(plain=Doubling())
-    objective = make_defense("deletion:kept_chance=0.000001").defense.objective(kit)
-    changed = objective.augment(make_batch(kit, ["a good film"] * 4, [1] * 4))
-    assert len(changed) == len(changed.labels) == 8
-    assert {len(str(text).split()) for text in changed.inputs} == {1}
 
 
 def test_it_can_stand_around_another_defense() -> None:

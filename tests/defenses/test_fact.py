@@ -17,7 +17,6 @@ from stockade.core.text import TextInput
 from stockade.defenses.co_tuning import AlternativePool, CoTuning
 from stockade.defenses.fact import Fact
 from stockade.defenses.folders import keep_defenses, kept_defenses
-from stockade.defenses.masked_training import MaskedTraining
 from stockade.defenses.registry import defenses, make_defense, wrap
 from stockade.defenses.trained import combined_objective
 from stockade.models.encoding import TextEncoder
@@ -250,13 +249,24 @@ def test_a_pool_smaller_than_a_draw_is_refused() -> None:
         make_defense("fact", pool=2)
 
 
-def test_with_ranmask_the_alternatives_are_masked_too(table: str) -> None:
-    tuning = CoTuning(ENCODER, CrossEntropy(), AlternativePool(fact(table), OpenVictim(VICTIM_WEIGHTS), 0), 3)
-    found = MaskedTraining(ENCODER, tuning, rate=0.99, kept=1).augment(batch(["a great film", "the film"], [1, 0]))
+@pytest.mark.parametrize("between", [[], ["freelb"]])
+def test_with_ranmask_the_alternatives_are_masked_too(table: str, between: list[str]) -> None:
+    named = [make_defense("ranmask:rate=0.99"), *map(make_defense, between)]
+    make = combined_objective([*named, make_defense("fact", neighbours=table, similarity="off")])
+    assert make is not None
+    given = kit(trained=True)
+    texts = ["a good film", "the film with fun"]
+
+    def encode(inputs: Sequence[TextInput]) -> dict[str, Tensor]:
+        return given.encoder.tensors(given.encoder.encode(inputs), torch.device("cpu"))
+
+    whole = Batch(tuple(texts), torch.tensor([1, 0]), encode(texts), Random(0), encode, torch.autograd.backward)
+    found = make(given).augment(whole)
     assert len(found.inputs) > 2
-    masks = (found.tensors["input_ids"] == ENCODER.tokenizer.mask_token_id).sum(1)
+    masks = (found.tensors["input_ids"] == given.tokenizer.unk_token_id).sum(1)
     words = [len(str(one).split()) for one in found.inputs]
-    assert masks.tolist() == [count - 1 for count in words]  # at this rate one word of each text stays
+    for hidden, count in zip(masks.tolist(), words, strict=True):
+        assert hidden >= count - 1  # at this rate one word of each text stays; its vocabulary may lack that one too
 
 
 def test_texts_that_differ_in_a_comma_draw_apart(table: str) -> None:

@@ -11,7 +11,6 @@ import torch
 from stockade.core.errors import OptionError
 from stockade.defenses.adversarial.hull_training import HullAscent, Hulls, HullTraining
 from stockade.defenses.registry import make_defense
-from stockade.lexicon import use_neighbours
 from stockade.training.kit import TrainingKit
 from tests.defenses.adversarial_kit import (
     TEXTS,
@@ -27,9 +26,13 @@ from tests.defenses.test_adv_hotflip import directions
 TABLE = directions(good=0, great=10, fine=20, film=100, picture=110, bad=200)
 
 
+@pytest.fixture(autouse=True)
+def small_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.defenses.hull.neighbour_table", lambda path: TABLE)
+
+
 def hull_of(kit: TrainingKit, **options: Any) -> HullTraining:
-    with use_neighbours(TABLE):
-        objective = make_defense("hull", **{"count": 2, "min_cosine": 0.9, **options}).defense.objective(kit)
+    objective = make_defense("hull", **{"count": 2, "min_cosine": 0.9, **options}).defense.objective(kit)
     assert isinstance(objective, HullTraining)
     return objective
 
@@ -150,6 +153,14 @@ def test_dirichlet_starts_have_the_mean_and_spread_of_their_law() -> None:
     torch.testing.assert_close(three.mean(0), torch.full((3,), 1 / 3), atol=0.01, rtol=0)
     torch.testing.assert_close(two.mean(0), torch.tensor([0.5, 0.5, 0.0]), atol=0.01, rtol=0)
     assert three[:, 0].var().item() == pytest.approx(2 * 4 / (6**2 * 7), rel=0.1)  # a (s - a) / s² (s + 1), s = 3 a
+
+
+def test_a_small_concentration_takes_one_word_at_random() -> None:
+    """Its gamma draws are too small for numbers; all of them at the least number would be an even mixture."""
+    columns = torch.ones(2000, 3, dtype=torch.bool)
+    weights = HullAscent(1, 1.0, 0.0, 0.003).start(columns, np.random.default_rng(0)).softmax(1)
+    assert (weights.amax(1) > 0.99).float().mean() > 0.95
+    torch.testing.assert_close(weights.mean(0), torch.full((3,), 1 / 3), atol=0.03, rtol=0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import stockade as st
 from stockade.core.errors import ModelError, OptionError
@@ -211,27 +210,6 @@ def test_training_by_hash_removes_words_and_shows_the_text_where_the_group_is_em
         )
     assert seen == expected
     assert all(whole)
-
-
-class Doubling:
-    """Adds every text once more."""
-
-    adds_texts = True
-
-    def augment(self, batch: Any) -> Any:
-        return batch.with_inputs([*batch.inputs, *batch.inputs], torch.cat([batch.labels, batch.labels]))
-
-
-def test_texts_that_another_defense_adds_are_split_too() -> None:
-    kit = make_kit(plain=Doubling())
-    changed = (
-        make_defense("partition@hash:groups=40")
-        .defense.objective(kit)
-        .augment(make_batch(kit, ["good film story"] * 8, [1] * 8))
-    )
-    assert len(changed) == len(changed.labels) == len(changed.tensors["input_ids"]) == 16
-    by_position = make_defense("partition").defense.objective(kit).augment(make_batch(kit, ["good film"] * 2, [1] * 2))
-    assert (by_position.tensors["input_ids"] == kit.tokenizer.unk_token_id).sum(1).tolist() == [1] * 4
 
 
 def test_from_python_and_from_a_folder(tmp_path: Path) -> None:

@@ -52,6 +52,22 @@ def sentence_piece(split: bool = True) -> PreTrainedTokenizerFast:
     return _fast(backend)
 
 
+def blank_runs() -> PreTrainedTokenizerFast:
+    """As Llama's: several blanks may be one token, and a blank is written like the letter ▁."""
+    known = [*SPECIAL[:-1], "▁", "▁▁", *"abfilmthezq.'é", "▁f", "▁a"]
+    vocabulary = {token: number for number, token in enumerate(known)}
+    backend = Tokenizer(BPE(vocab=vocabulary, merges=[("▁", "▁"), ("▁", "f"), ("▁", "a")], unk_token="<unk>"))
+    backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    return _fast(backend)
+
+
+def with_added(special: bool) -> PreTrainedTokenizerFast:
+    """With a token that takes the blanks beside it with it."""
+    tokenizer = byte_level()
+    tokenizer.add_tokens([AddedToken("<x>", lstrip=True, rstrip=True, special=special)], special_tokens=special)
+    return tokenizer
+
+
 def _fast(backend: Tokenizer) -> PreTrainedTokenizerFast:
     mask = AddedToken("<mask>", lstrip=True, special=True)
     return PreTrainedTokenizerFast(tokenizer_object=backend, mask_token=mask, **NAMES)
@@ -173,6 +189,31 @@ def test_a_copy_shows_nothing_of_hidden_words(name: str, data: st.DataObject) ->
     mask = mask_token(encoder.tokenizer)[1]
     if mask not in shown:
         assert copies[0].count(mask) == int((~keep).sum())
+
+
+TYPED = {
+    **ENCODERS,
+    "runs of blanks": TextEncoder(blank_runs(), None, False, False),
+    "an added token": TextEncoder(with_added(special=False), None, False, False),
+    "an added special token": TextEncoder(with_added(special=True), None, False, False),
+}
+
+
+@pytest.mark.parametrize("name", sorted(TYPED))
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_nor_if_somebody_types_what_is_special_to_the_tokenizer(name: str, data: st.DataObject) -> None:
+    """An attacker may write [SEP], or what stands for a blank: neighbours of the hidden word must not show it."""
+    word = WORDS | st.sampled_from(["[SEP]", "[UNK]", "[PAD]", "[MASK]", "<mask>", "</s>", "<x>", "a<x>", "▁", "▁▁"])
+    words = data.draw(st.lists(word, min_size=1, max_size=5))
+    keep = np.array([data.draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words)))])
+    others = [one if stays else data.draw(word) for one, stays in zip(words, keep[0], strict=True)]
+    assert encode_masked(TYPED[name], words, None, keep, None) == encode_masked(TYPED[name], others, None, keep, None)
+
+
+def test_a_typed_special_token_is_read_as_its_letters() -> None:
+    encoder = ENCODERS["characters"]
+    assert tokens(encoder, masked(encoder, "a [SEP] e", "xxx")[0]) == [*"a ", "[UNK]", *"sep", "[UNK]", *" e"]
 
 
 @pytest.mark.parametrize("name", ["word pieces", "dropping", "words"])

@@ -155,6 +155,21 @@ class NoisedCopies:
     seed: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedCopies:
+    """Copies of a text in which the input vectors of some words are mixtures of those of other words.
+
+    `words` are the indices of the words, `entries` for each the numbers of words of the model's `word_vocabulary`, and
+    `weights` a row per copy: for each word how much of each entry is in its mixture. A word that the model reads as
+    several tokens, or not at all, stays as it is.
+    """
+
+    text: Text
+    words: tuple[int, ...]
+    entries: NDArray[np.int64]
+    weights: NDArray[np.float32]
+
+
 @runtime_checkable
 class ImportanceClassifier(Protocol):
     """A classifier that shows how much its answer depends on each token."""
@@ -169,6 +184,15 @@ class NoisedClassifier(Protocol):
     """A classifier that can be asked as if its input vectors were noisy."""
 
     def predict_noised(self, asked: Sequence[NoisedCopies]) -> Probabilities:
+        """Class probabilities of all copies, a row each, in order."""
+        ...
+
+
+@runtime_checkable
+class MixingClassifier(WhiteBoxClassifier, Protocol):
+    """A classifier that can be asked as if the input vectors of its words were mixtures."""
+
+    def predict_mixed(self, asked: Sequence[MixedCopies]) -> Probabilities:
         """Class probabilities of all copies, a row each, in order."""
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -69,7 +69,6 @@ class AlternativePool:
 class CoTuning:
     """Adds `count` alternatives of each text to a batch, with its label, then trains as `plain` does."""
 
-    adds_texts: ClassVar[bool] = True
     encoder: TextEncoder
     plain: Objective
     pool: AlternativePool
@@ -85,6 +84,11 @@ class CoTuning:
         tensors = self.encoder.tensors(encoded, batch.labels.device)
         inputs = (*batch.inputs, *added)
         return self.plain.augment(replace(batch, inputs=inputs, labels=batch.labels[rows], tensors=tensors))
+
+    def judged(self, batch: Batch) -> Batch:
+        from stockade.training.objective import as_judged
+
+        return as_judged(self.plain, batch)
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)

@@ -109,8 +109,8 @@ class Defended:
         """Of the model inside, the defense, its options and its files."""
         inside = self.inner.fingerprint() if isinstance(self.inner, Fingerprinted) else type(self.inner).__qualname__
         options = json.dumps(asdict(self.defense), sort_keys=True, default=str)  # type: ignore[call-overload]
-        files = dict(self.defense.resources()) if isinstance(self.defense, ResourcefulDefense) else ""
-        return hashlib.sha256(f"{inside} {self.name} {options} {self.seed}{files}".encode()).hexdigest()
+        files = dict(self.defense.resources()) if isinstance(self.defense, ResourcefulDefense) else {}
+        return hashlib.sha256(f"{inside} {self.name} {options} {self.seed}{files or ''}".encode()).hexdigest()
 
     def described(self) -> dict[str, Any]:
         """The defense with every option, as a manifest records it."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from stockade.core.text import TextInput
 from stockade.defenses.deletion import Deletion, shortened
-from stockade.defenses.masked_training import augmented
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -29,10 +28,12 @@ class DeletionTraining:
     plain: Objective
 
     def augment(self, batch: Batch) -> Batch:
-        return augmented(self.plain, batch, self._shortened)
+        return self.plain.augment(self._shortened(batch))
 
     def judged(self, batch: Batch) -> Batch:
-        return self._shortened(batch)
+        from stockade.training.objective import as_judged
+
+        return as_judged(self.plain, self._shortened(batch))
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from stockade.core.errors import OptionError
 from stockade.defenses.registry import register
@@ -36,6 +36,7 @@ class Fact(Switch):
     no more than their rows (in one epoch, as published, it is the same).
     """
 
+    adds_texts: ClassVar[bool] = True
     reference_model: str | None = None
     pool: int | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -12,6 +13,7 @@ from stockade.core.protocols import Classifier
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.registry import register
+from stockade.defenses.replacements import table_resources
 from stockade.defenses.switch import Switch, check_importance
 from stockade.engine.requests import Score
 
@@ -45,6 +47,9 @@ class Fuse(Switch):
 
     def check(self, inner: Classifier) -> None:
         check_importance("fuse", inner)
+
+    def resources(self) -> Mapping[str, str]:
+        return table_resources(self.neighbours)
 
     def twin(self) -> Fuse:
         return replace(self, combine="probability")

@@ -36,10 +36,12 @@ class MaskedTraining:
     curriculum: float | None = None
 
     def augment(self, batch: Batch) -> Batch:
-        return augmented(self.plain, batch, self._masked)
+        return self.plain.augment(self._masked(batch))
 
     def judged(self, batch: Batch) -> Batch:
-        return self._masked(batch)
+        from stockade.training.objective import as_judged
+
+        return as_judged(self.plain, self._masked(batch))
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)
@@ -57,16 +59,6 @@ class MaskedTraining:
             return draw_masks(generator, words, kept_words(words, rate, self.kept), 1)
 
         return with_hidden_words(batch, self.encoder, draw)
-
-
-def augmented(plain: Objective, batch: Batch, change: Callable[[Batch], Batch]) -> Batch:
-    """The batch changed, and augmented as `plain` does.
-
-    Texts that `plain` adds are there before the change; what it does to tokens comes after.
-    """
-    if getattr(plain, "adds_texts", False):
-        return change(plain.augment(batch))
-    return plain.augment(change(batch))
 
 
 def with_hidden_words(batch: Batch, encoder: TextEncoder, draw: DrawMask) -> Batch:

@@ -10,7 +10,7 @@ import numpy as np
 
 from stockade.core.masks import Keep
 from stockade.core.text import TextInput
-from stockade.defenses.masked_training import augmented, with_hidden_words
+from stockade.defenses.masked_training import with_hidden_words
 from stockade.defenses.partition import Partition
 
 if TYPE_CHECKING:
@@ -32,10 +32,12 @@ class GroupTraining:
     plain: Objective
 
     def augment(self, batch: Batch) -> Batch:
-        return augmented(self.plain, batch, self._grouped)
+        return self.plain.augment(self._grouped(batch))
 
     def judged(self, batch: Batch) -> Batch:
-        return self._grouped(batch)
+        from stockade.training.objective import as_judged
+
+        return as_judged(self.plain, self._grouped(batch))
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)

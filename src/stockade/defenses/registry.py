@@ -2,7 +2,8 @@
 
 A defense is a frozen dataclass of options. It acts when the model is asked (`answer`, see `defended.py`), when it is
 trained (`objective` or `rewrite`, see `stockade.training.kit`), or both. One that alters what the model reads says
-`innermost`: no other defense may stand between it and the model.
+`innermost`: no other defense may stand between it and the model. One whose options may leave out what it does when the
+model is asked says so by `asked`.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from stockade.models.language import LanguageModels
 
 @dataclass(frozen=True, slots=True)
 class DefenseEntry(Published):
-    """One defense of the list."""
+    """One defense of the list, or one that was made of it; then `asked` is what its options say."""
+
+    asked: bool = True
 
     @property
     def answers(self) -> bool:
         """Whether it acts when the model is asked."""
-        return hasattr(self.make, "answer")
+        return self.asked and hasattr(self.make, "answer")
 
     @property
     def trains(self) -> bool:
@@ -38,7 +41,7 @@ class DefenseEntry(Published):
     @property
     def innermost(self) -> bool:
         """Whether no other defense may stand between it and the model."""
-        return getattr(self.make, "innermost", False)
+        return self.answers and getattr(self.make, "innermost", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ def make_defense(reference: str, preset: str | None = None, **options: Any) -> N
     """A defense from `NAME[@PRESET][:option=value,…]`; options given by keyword win over those in the reference."""
     found = _CATALOGUE.find(reference, preset)
     made = found.entry.make(**chosen_options("--defense", found, options))
-    return NamedDefense(found.entry.name, found.preset, made, found.entry)
+    entry = dataclasses.replace(found.entry, asked=getattr(made, "asked", True))
+    return NamedDefense(entry.name, found.preset, made, entry)
 
 
 def check_order(named: Sequence[NamedDefense]) -> None:
@@ -98,6 +102,6 @@ def wrap(
     """The classifier inside those of the defenses that act when it is asked; the first is the outermost."""
     check_order(named)
     for one in reversed(named):
-        if isinstance(one.defense, AnsweringDefense):
+        if one.entry.answers and isinstance(one.defense, AnsweringDefense):
             classifier = Defended(one.name, one.defense, classifier, seed, language or LanguageModels())
     return classifier

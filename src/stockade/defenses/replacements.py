@@ -20,6 +20,11 @@ def neighbour_table(path: str | None) -> Neighbours:
         return load_neighbours()
 
 
+def table_resources(path: str | None) -> dict[str, str]:
+    """What is in a table of one's own, for the fingerprint of a defense; nothing for the package's."""
+    return {} if path is None else {"neighbours": neighbour_table(path).fingerprint()}
+
+
 @lru_cache(maxsize=2)
 def _table_of(path: str, _changed: int) -> Neighbours:
     return read_neighbours(path)

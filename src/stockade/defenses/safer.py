@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from stockade.core.protocols import Classifier
 from stockade.core.text import Text, TextInput, match_case
 from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.registry import register
+from stockade.defenses.replacements import neighbour_table
 from stockade.engine.requests import Score
 from stockade.lexicon.perturbation_sets import PerturbationSets, WordSet, load_perturbation_sets
 
@@ -69,6 +70,9 @@ class Safer:
     def check(self, inner: Classifier) -> None:
         """Any classifier will do."""
 
+    def resources(self) -> Mapping[str, str]:
+        return {} if self.vectors is None else {"vectors": neighbour_table(self.vectors).fingerprint()}
+
     def twin(self) -> Safer:
         return replace(self, combine="probability")
 
@@ -103,13 +107,18 @@ class SynonymTraining:
     plain: Objective
 
     def augment(self, batch: Batch) -> Batch:
-        return self.plain.augment(self.judged(batch))
+        return self.plain.augment(self._reworded(batch))
 
     def judged(self, batch: Batch) -> Batch:
-        return batch.with_inputs([self._perturbed(one, batch.rng) for one in batch.inputs])
+        from stockade.training.objective import as_judged
+
+        return as_judged(self.plain, self._reworded(batch))
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)
+
+    def _reworded(self, batch: Batch) -> Batch:
+        return batch.with_inputs([self._perturbed(one, batch.rng) for one in batch.inputs])
 
     def _perturbed(self, one: TextInput, rng: Random) -> TextInput:
         text = Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0])

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 
 def combined_objective(named: Sequence[NamedDefense]) -> MakeObjective | None:
-    """What makes the objective of those defenses that have one, the outermost first; None if there is none."""
+    """What makes the objective of those defenses that have one, the outermost first; None if there is none.
+
+    Those that add texts to a batch come before all others, which then change the added texts as well.
+    """
     check_order(named)
     training = [one.defense for one in named if hasattr(one.defense, "objective")]
+    training.sort(key=lambda defense: not getattr(defense, "adds_texts", False))
     if not training:
         return None
 

@@ -19,6 +19,7 @@ from stockade.core.protocols import (
     AttentionQuery,
     Filling,
     ImportanceObjective,
+    MixedCopies,
     NoisedCopies,
     TokenScores,
     WordVocabulary,
@@ -169,6 +170,13 @@ class Noised(Request[NDArray[np.float64]]):
     """Class probabilities of copies of a text with noisy input vectors, a row per copy (white box)."""
 
     copies: NoisedCopies
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed(Request[NDArray[np.float64]]):
+    """Class probabilities of copies of a text with mixed input vectors, a row per copy (white box)."""
+
+    copies: MixedCopies
 
 
 @dataclass(frozen=True, slots=True)

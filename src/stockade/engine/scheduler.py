@@ -27,6 +27,7 @@ from stockade.engine.requests import (
     Gradient,
     Importance,
     Masked,
+    Mixed,
     Noised,
     Perplexity,
     Predict,
@@ -130,6 +131,7 @@ class Scheduler:
             Attention: inside.answer_attention,
             Importance: inside.answer_importance,
             Noised: inside.answer_noised,
+            Mixed: inside.answer_mixed,
         }
         if filling is not None:
             services |= {

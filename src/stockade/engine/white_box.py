@@ -1,5 +1,5 @@
 """The service that answers what white-box attacks and defenses ask: gradients, the vocabulary, scores with a word
-zeroed or with noise, sentence vectors, attention and importance.
+zeroed, with noise or mixed, sentence vectors, attention and importance.
 
 All texts of a round go to the model together. Where that raises, the requests are halved until the one that causes it
 stands alone; its search ends with the reason. A model that does not show what is asked for ends the run with one
@@ -22,7 +22,9 @@ from stockade.core.protocols import (
     AttentiveClassifier,
     Classifier,
     ImportanceClassifier,
+    MixingClassifier,
     NoisedClassifier,
+    Probabilities,
     RepresentingClassifier,
     TokenScores,
     WhiteBoxClassifier,
@@ -30,7 +32,17 @@ from stockade.core.protocols import (
     ZeroingClassifier,
 )
 from stockade.core.text import TextInput
-from stockade.engine.requests import Attention, Gradient, Importance, Noised, Represent, Request, Vocabulary, Zeroed
+from stockade.engine.requests import (
+    Attention,
+    Gradient,
+    Importance,
+    Mixed,
+    Noised,
+    Represent,
+    Request,
+    Vocabulary,
+    Zeroed,
+)
 from stockade.engine.verdicts import Verdict, collected, reason_of, to_verdicts
 
 Charge = Callable[[int, float], None]
@@ -71,6 +83,9 @@ class WhiteBoxService:
 
     def answer_noised(self, requests: Sequence[Noised]) -> list[NDArray[np.float64] | SearchStopped]:
         return _contained(requests, self._noised)
+
+    def answer_mixed(self, requests: Sequence[Mixed]) -> list[NDArray[np.float64] | SearchStopped]:
+        return _contained(requests, self._mixed)
 
     def _gradients(self, requests: Sequence[Gradient]) -> list[list[Vector] | SearchStopped]:
         model = self._white_box()
@@ -140,11 +155,26 @@ class WhiteBoxService:
         if not isinstance(self._classifier, NoisedClassifier):
             raise _missing("its input vectors", "them")
         asked = [request.copies for request in requests]
-        with self._charged(sum(one.copies for one in asked)):
-            verdicts = iter(self._verdicts(self._classifier.predict_noised(asked)))
+        counts = [one.copies for one in asked]
+        with self._charged(sum(counts)):
+            rows = self._classifier.predict_noised(asked)
+        return self._by_request(rows, counts)
+
+    def _mixed(self, requests: Sequence[Mixed]) -> list[NDArray[np.float64] | SearchStopped]:
+        if not isinstance(self._classifier, MixingClassifier):
+            raise _missing("its input vectors", "them")
+        asked = [request.copies for request in requests]
+        counts = [len(one.weights) for one in asked]
+        with self._charged(sum(counts)):
+            rows = self._classifier.predict_mixed(asked)
+        return self._by_request(rows, counts)
+
+    def _by_request(self, rows: Probabilities, counts: Sequence[int]) -> list[NDArray[np.float64] | SearchStopped]:
+        """The rows of all copies, so many to each request."""
+        verdicts = iter(self._verdicts(rows))
         answers: list[NDArray[np.float64] | SearchStopped] = []
-        for one in asked:
-            scores = collected([next(verdicts) for _ in range(one.copies)])
+        for count in counts:
+            scores = collected([next(verdicts) for _ in range(count)])
             if isinstance(scores, SearchStopped):
                 answers.append(scores)
             else:

@@ -25,6 +25,7 @@ from stockade.core.masks import Keep
 from stockade.core.protocols import (
     AttentionQuery,
     ImportanceObjective,
+    MixedCopies,
     NoisedCopies,
     Probabilities,
     TokenScores,
@@ -209,6 +210,13 @@ class HuggingFaceClassifier:
 
         logits = logits_noised(self.word_reader, asked)
         return self._probabilities(torch.from_numpy(logits), sum(one.copies for one in asked))
+
+    def predict_mixed(self, asked: Sequence[MixedCopies]) -> Probabilities:
+        """Class probabilities of copies of texts with mixtures for the input vectors of some words."""
+        from stockade.models.perturbing import logits_mixed
+
+        logits = logits_mixed(self.word_reader, self.word_vocabulary().vectors, asked)
+        return self._probabilities(torch.from_numpy(logits), sum(len(one.weights) for one in asked))
 
     @cached_property
     def _white_box(self) -> WhiteBox:

@@ -2,8 +2,9 @@
 
 Every copy is put together from the tokens of the words that stay, then cut to what the model can read. So a copy
 depends on the words it shows and on nothing else: not on what a hidden word was, nor on how many pieces it had, be it
-none. Where the tokens of a word may depend on its neighbours, or nobody can tell where a token stands, every copy is
-written out and tokenised by itself.
+none. A special token that somebody typed, such as [SEP], is read as the letters it is written with, because a tokenizer
+may take the blanks beside it away from its neighbours. Where the tokens of a word may depend on its neighbours all the
+same, or nobody can tell where a token stands, every copy of every text is written out and tokenised by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ Ids = NDArray[np.int32]
 NO_TOKEN = -1
 _BLANKS = (" ", "\u0120", "\u2581")
 """How vocabularies write a blank: as it is, byte-level, and as SentencePiece does."""
+_TYPED_BLANKS = (" ", "\u2581")
+"""Of these, those that stand for themselves: byte-level vocabularies write a typed \u0120 otherwise than a blank."""
 _NUL = "\0"
 """What stands for a hidden word where every byte is a token, so that none is special or unknown."""
 
@@ -50,8 +53,10 @@ class BlankTokens:
     """The tokens that are nothing but blanks."""
     apart: bool
     """No token holds a blank and something else, so every blank is a token of its own and says nothing of words."""
-    trailing: bool
-    """A blank may stand behind other characters of a token, so that neighbours share tokens."""
+    shared: bool
+    """A token may hold what belongs to two words: a blank behind other characters, or several blanks, of which one may
+    be a word that is written like a blank.
+    """
 
 
 @lru_cache(maxsize=8)
@@ -64,8 +69,17 @@ def blank_tokens(tokenizer: Any) -> BlankTokens:
     return BlankTokens(
         ids=tuple(vocabulary[token] for token in tokens if not token.strip(blank)),
         apart=not any(token.strip(blank) for token in tokens),
-        trailing=any(mark in token.lstrip(blank) for token in tokens for mark in _BLANKS),
+        shared=any(mark in token.lstrip(blank) for token in tokens for mark in _BLANKS)
+        or any(2 * mark in token for token in tokens for mark in _TYPED_BLANKS),
     )
+
+
+@lru_cache(maxsize=8)
+def must_write_out(tokenizer: Any) -> bool:
+    """Whether the tokens of a word may depend on the words beside it, or their places in the text are not known."""
+    if not tokenizer.is_fast or blank_tokens(tokenizer).shared:
+        return True
+    return any(not token.special for token in tokenizer.added_tokens_decoder.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +99,9 @@ class TokenisedWords:
     def read(cls, tokenizer: Any, words: Sequence[str], premise: str | None) -> TokenisedWords:
         string = " ".join(words)
         sides = (string,) if premise is None else (premise, string)
-        found = tokenizer(*sides, return_offsets_mapping=True, truncation=False, verbose=False)
+        found = tokenizer(
+            *sides, return_offsets_mapping=True, truncation=False, verbose=False, split_special_tokens=True
+        )
         own = len(sides) - 1
         belongs = found.sequence_ids()
         ends = np.cumsum([len(word) + 1 for word in words])
@@ -126,7 +142,7 @@ def encode_masked(
 ) -> list[EncodedText]:
     """The copies that `keep` describes, a row each."""
     written, mask = mask_token(encoder.tokenizer)
-    if not encoder.tokenizer.is_fast or blank_tokens(encoder.tokenizer).trailing:
+    if must_write_out(encoder.tokenizer):
         return encoder.encode(masked_strings(words, premise, keep, written))
     text = TokenisedWords.read(encoder.tokenizer, words, premise)
     of_word = text.owner >= 0

@@ -1,5 +1,5 @@
 """What defenses that perturb a text ask of a Hugging Face classifier: which tokens its answer depends on, and what it
-says when noise is added to the input vectors of some.
+says when noise is added to the input vectors of some, or when they are mixtures.
 
 Tokens are always named by the word of the `Text` they belong to, found through the tokenizer's offsets, so that words
 and tokens cannot drift apart, whatever stands between the words. Everything goes through a hook on the input embedding:
@@ -8,21 +8,26 @@ before positions, segments and normalisation are added.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from stockade.core.protocols import ImportanceObjective, NoisedCopies, TokenScores
-from stockade.core.text import Text
 from stockade.models.encoding import logits_of
 from stockade.models.input_vectors import altered_vectors, input_variable
 from stockade.models.word_tokens import WordReader, WordTokens
 
+if TYPE_CHECKING:
+    from stockade.core.protocols import ImportanceObjective, MixedCopies, NoisedCopies, TokenScores
+    from stockade.core.text import Text
+
 _TOKENS, _ROWS = 2048, 128
+Change = Callable[[Tensor], Tensor]
+"""What is done to the input vectors of a batch."""
 
 
 def token_importance(reader: WordReader, texts: Sequence[Text], objective: ImportanceObjective) -> list[TokenScores]:
@@ -68,19 +73,41 @@ def gradient_at_logits(logits: Tensor, objective: ImportanceObjective) -> Tensor
 
 def logits_noised(reader: WordReader, asked: Sequence[NoisedCopies]) -> NDArray[np.float64]:
     """The logits of all copies. A text is tokenised once, its noise is drawn from its seed alone."""
-    most = max((one.copies for one in asked), default=1)
-    answers: dict[int, NDArray[np.float64]] = {}
-    for tokens in reader.batches([one.text for one in asked], max(1, _TOKENS // most), max(1, _ROWS // most)):
+
+    def change(tokens: WordTokens) -> Change:
         group = [asked[number] for number in tokens.numbers]
-        counts = torch.tensor([one.copies for one in group], device=reader.model.device)
-        inputs = {name: tensor.repeat_interleave(counts, 0) for name, tensor in tokens.inputs.items()}
         places = [[words[w][t] for w, t in one.tokens] for one, words in zip(group, tokens.positions, strict=True)]
-        noise = partial(_add_noise, group=group, places=places)
-        with torch.inference_mode(), altered_vectors(reader.model, noise):
+        return partial(_add_noise, group=group, places=places)
+
+    return _logits_of_copies(reader, [one.text for one in asked], [one.copies for one in asked], change)
+
+
+def logits_mixed(reader: WordReader, table: NDArray[np.float32], asked: Sequence[MixedCopies]) -> NDArray[np.float64]:
+    """The logits of all copies; `table` has the vectors that are mixed, a row per entry."""
+
+    def change(tokens: WordTokens) -> Change:
+        group = [asked[number] for number in tokens.numbers]
+        return partial(_mix, group=group, positions=tokens.positions, table=table)
+
+    return _logits_of_copies(reader, [one.text for one in asked], [len(one.weights) for one in asked], change)
+
+
+def _logits_of_copies(
+    reader: WordReader, texts: Sequence[Text], counts: Sequence[int], change: Callable[[WordTokens], Change]
+) -> NDArray[np.float64]:
+    """The logits of so many copies of each text; `change` makes of a batch of texts what is done to the input vectors
+    of its copies.
+    """
+    most = max(counts, default=1)
+    answers: dict[int, NDArray[np.float64]] = {}
+    for tokens in reader.batches(texts, max(1, _TOKENS // most), max(1, _ROWS // most)):
+        copies = [counts[number] for number in tokens.numbers]
+        repeated = torch.tensor(copies, device=reader.model.device)
+        inputs = {name: tensor.repeat_interleave(repeated, 0) for name, tensor in tokens.inputs.items()}
+        with torch.inference_mode(), altered_vectors(reader.model, change(tokens)):
             logits = logits_of(reader.model(**inputs)).to("cpu", torch.float64).numpy()
-        parts = np.split(logits, np.cumsum([one.copies for one in group])[:-1])
-        answers.update(zip(tokens.numbers, parts, strict=True))
-    return np.concatenate([answers[number] for number in range(len(asked))])
+        answers.update(zip(tokens.numbers, np.split(logits, np.cumsum(copies)[:-1]), strict=True))
+    return np.concatenate([answers[number] for number in range(len(texts))])
 
 
 def _add_noise(vectors: Tensor, group: Sequence[NoisedCopies], places: Sequence[Sequence[int]]) -> Tensor:
@@ -92,3 +119,19 @@ def _add_noise(vectors: Tensor, group: Sequence[NoisedCopies], places: Sequence[
         moved[row : row + one.copies, positions] += torch.from_numpy(noise).to(vectors.device, vectors.dtype)
         row += one.copies
     return moved
+
+
+def _mix(
+    vectors: Tensor, group: Sequence[MixedCopies], positions: Sequence[list[list[int]]], table: NDArray[np.float32]
+) -> Tensor:
+    """The vectors with mixtures at the words that are one token each."""
+    mixed, row = vectors.clone(), 0
+    for one, tokens in zip(group, positions, strict=True):
+        copies = len(one.weights)
+        found = [number for number, word in enumerate(one.words) if len(tokens[word]) == 1]
+        if found:
+            places = [tokens[one.words[number]][0] for number in found]
+            mixtures = np.einsum("pnc,ncw->pnw", one.weights[:, found], table[one.entries[found]])
+            mixed[row : row + copies, places] = torch.from_numpy(mixtures).to(vectors.device, vectors.dtype)
+        row += copies
+    return mixed

@@ -21,8 +21,8 @@ from stockade.training.objective import logits_of
 if TYPE_CHECKING:
     from stockade.training.objective import Batch, Objective
 
-_ROWS = 1024
-"""So many places are compared with the whole vocabulary at once."""
+_ROWS, _CANDIDATES = 1024, 512
+"""So many places are compared with so many candidates at once: few enough that the products stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,7 @@ class FlipTraining:
         may_flip = perturbable_tokens(tensors, self.tokenizer) & ~torch.isin(tensors["input_ids"], special)
         for _ in range(self.rounds):
             gradients = self._gradients(found, labels)
-            gains, best = self._best(gradients, found["input_ids"])
+            gains, best = self._best(gradients, found["input_ids"], may_flip)
             places = chosen_places(gains, may_flip, self.share)
             found["input_ids"] = torch.where(places, best, found["input_ids"])
         return found
@@ -67,19 +67,46 @@ class FlipTraining:
         return gradient.float()
 
     @torch.no_grad()
-    def _best(self, gradients: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """For each place the greatest gain of the loss and the token that brings it; the first one in a tie."""
-        table, tokens = self.network.get_input_embeddings().weight.float(), self.candidates
-        now = (gradients * table[ids]).sum(2)
-        if tokens.dim() == 2:
-            allowed = tokens[ids]
-            products = torch.einsum("btw,btcw->btc", gradients, table[allowed])
-            value, place = products.max(2)
-            return value - now, allowed.gather(2, place.unsqueeze(2)).squeeze(2)
-        vectors = table[tokens]
-        parts = [(rows @ vectors.T).max(1) for rows in torch.split(gradients.flatten(0, 1), _ROWS)]
-        value, place = (torch.cat([part[which] for part in parts]).view(ids.shape) for which in (0, 1))
-        return value - now, tokens[place]
+    def _best(self, gradients: Tensor, ids: Tensor, may_flip: Tensor) -> tuple[Tensor, Tensor]:
+        """For each place the greatest gain of the loss and the token that brings it, the first one in a tie; a gain of
+        0 where nothing may be flipped and where the loss does not depend on the token.
+        """
+        gains, best = gradients.new_zeros(ids.shape), ids.clone()
+        looked_at = may_flip & gradients.any(2)
+        slopes, now = gradients[looked_at], ids[looked_at]
+        table = self.network.get_input_embeddings().weight.float()
+        if self.candidates.dim() == 2:
+            value, token = best_of_own(slopes, table, self.candidates[now])
+        else:
+            value, place = best_of_all(slopes, table[self.candidates])
+            token = self.candidates[place]
+        gains[looked_at] = value - (slopes * table[now]).sum(1)
+        best[looked_at] = token
+        return gains, best
+
+
+def best_of_own(slopes: Tensor, table: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """For each place the greatest product with a vector of the tokens in its row, and that token."""
+    parts = []
+    for slope, row in zip(torch.split(slopes, _ROWS), torch.split(allowed, _ROWS), strict=True):
+        value, place = torch.einsum("nw,ncw->nc", slope, table[row]).max(1)
+        parts.append((value, row.gather(1, place.unsqueeze(1)).squeeze(1)))
+    values, tokens = zip(*parts, strict=True)
+    return torch.cat(values), torch.cat(tokens)
+
+
+def best_of_all(slopes: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """For each place the greatest product with one of the vectors, and which one it is."""
+    best = slopes.new_full((len(slopes),), -torch.inf)
+    where = torch.zeros(len(slopes), dtype=torch.long, device=slopes.device)
+    for first in range(0, len(slopes), _ROWS):
+        rows = slice(first, first + _ROWS)
+        for start in range(0, len(vectors), _CANDIDATES):
+            value, place = (slopes[rows] @ vectors[start : start + _CANDIDATES].T).max(1)
+            better = value > best[rows]
+            best[rows] = torch.where(better, value, best[rows])
+            where[rows] = torch.where(better, place + start, where[rows])
+    return best, where
 
 
 def chosen_places(gains: Tensor, may_flip: Tensor, share: float) -> Tensor:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stockade.defenses.adversarial.dirichlet import dirichlet_scores
 from stockade.models.input_vectors import altered_vectors
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class HullAscent:
         if self.concentration is None:
             drawn = rng.standard_normal(shape)
         else:
-            drawn = np.log(np.maximum(rng.standard_gamma(self.concentration, shape), 1e-30))
+            drawn = dirichlet_scores(rng, self.concentration, shape)
         scores = torch.from_numpy(drawn).to(columns.device, torch.float32)
         return scores.masked_fill(~columns, -torch.inf)
 

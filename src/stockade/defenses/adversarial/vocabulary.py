@@ -38,8 +38,12 @@ def neighbour_tokens(tokenizer: Any, table: Neighbours, count: int, min_cosine: 
 
     A token is only near to tokens of its own case: lower-case ones, or ones with a capital first letter.
     """
-    rows = np.repeat(np.arange(len(tokenizer), dtype=np.int64)[:, None], count + 1, axis=1)
-    words = word_tokens(tokenizer)
+    return neighbour_rows(word_tokens(tokenizer), len(tokenizer), table, count, min_cosine)
+
+
+def neighbour_rows(words: Mapping[int, str], size: int, table: Neighbours, count: int, min_cosine: float) -> Tokens:
+    """The same for `words` with their numbers, which are below `size`."""
+    rows = np.repeat(np.arange(size, dtype=np.int64)[:, None], count + 1, axis=1)
     place = {word: row for row, word in enumerate(table.words)}
     for cased in (str.islower, str.istitle):
         known = {place[word.lower()]: number for number, word in words.items() if cased(word) and word.lower() in place}
