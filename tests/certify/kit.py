@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stockade.certify.run import CertificateRun
+from stockade.certify.store import FILE_NAME
 from stockade.core.example import Scores
 from stockade.core.masks import kept_words, masks_by_number
 from stockade.core.protocols import Classifier
@@ -61,6 +67,18 @@ def every_change(words: list[str], changes: int, vocabulary: list[str]) -> list[
                 other[place] = word
             found.append(" ".join(other))
     return found
+
+
+def tampered(folder: Path, change: Callable[[dict[str, Any]], object]) -> CertificateRun:
+    """The run with its first certificate changed in the file."""
+    connection = sqlite3.connect(folder / FILE_NAME)
+    rowid, text = connection.execute("SELECT rowid, certificate FROM certificates ORDER BY rowid").fetchone()
+    content = json.loads(text)
+    change(content)
+    connection.execute("UPDATE certificates SET certificate = ? WHERE rowid = ?", (json.dumps(content), rowid))
+    connection.commit()
+    connection.close()
+    return CertificateRun(folder)
 
 
 def skewed(rng: np.random.Generator, size: int, classes: int, errors: float) -> Array:

@@ -30,6 +30,17 @@ from stockade.certify.confidence import clopper_pearson_high
 from stockade.core.errors import OptionError
 
 
+def test_overlaps_that_were_rounded_up_certify_no_more() -> None:
+    """Quotients of the sizes of all sets there can be: some floats are above what they stand for."""
+    exact = [Fraction(common, size) for size in range(1, 101) for common in range(size + 1)]
+    assert any(Fraction(float(share)) > share for share in exact)
+    for share in exact:
+        (_, loss), (_, known) = synonym_losses([float(share)]), synonym_losses([share])
+        assert known == 1 - share <= loss
+        assert loss - known < Fraction(1, 10**15)
+    assert synonym_losses([1.0, 0.0]) == (0, 1, 1)
+
+
 def test_losses_of_a_headline_of_43_words_that_keeps_4() -> None:
     spared = [round(float(1 - loss), 3) for loss in masking_losses(43, 4)[1:8]]
     assert spared == [0.907, 0.821, 0.741, 0.666, 0.598, 0.535, 0.477]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from stockade.certify.resample import resample
 from stockade.certify.sampling import Rows, SampledMethod, Stream, votes_of
 from stockade.core.text import Text
 from stockade.defenses.registry import make_defense
+from tests.certify.kit import tampered
 from tests.toys import WeightVictim
 
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0, "dull": -2.0, "moving": 2.0}, bias=0.1)
@@ -146,6 +148,20 @@ def test_safer_rests_on_the_overlaps_of_the_words_it_draws() -> None:
     assert one.copies == 1  # without synonyms there is one copy, the text itself
 
 
+def test_parts_of_one_word_are_replaced_together() -> None:
+    """Whoever counts words by blanks changes one word where two with synonyms stand."""
+    safer = make_defense("safer").defense
+    apart, joined = Text.parse("a good great film"), Text.parse("a good/great film")
+    overlaps = {apart.words[one.index]: one.overlap for one in safer.word_sets(apart)}
+    assert {"good", "great", "film"} <= set(overlaps)
+    law, single = SynonymCopies(joined, safer, 0).law, SynonymCopies(apart, safer, 0).law
+    assert len(law.overlaps) == len(single.overlaps) - 1
+    (both,) = set(law.overlaps) - set(single.overlaps)
+    assert both == pytest.approx(overlaps["good"] * overlaps["great"], rel=1e-12)
+    assert both <= overlaps["good"] * overlaps["great"]
+    assert law.losses()[1] == max(law.losses()[1], single.losses()[1])
+
+
 def test_as_many_words_stay_as_the_defense_keeps_at_least() -> None:
     robust = st.defend(VICTIM, "ranmask", rate=0.9, kept=3)
     (one,) = st.certify(robust, [("good fun for all of us", "positive")], "ranmask-gap").certificates
@@ -159,3 +175,26 @@ def test_fresh_copies_of_another_model_refute_what_was_sampled() -> None:
     other = st.defend(WeightVictim({"good": -4.0}), "ranmask", rate=0.7)
     (problem,) = resample(run, other).refuted
     assert "fresh copies show at most" in problem
+
+
+def test_a_certificate_without_alpha_may_never_be_refuted() -> None:
+    """Six sampled ones of which half may be wrong do not excuse one for which every copy was asked."""
+    rows = [(f"{LONG} {number}", "positive") for number in range(6)] + [("a pivot film", "positive")]
+    weights = {"good": 4.0, "pivot": 1.0}
+    run = st.certify(
+        st.defend(WeightVictim(weights, bias=0.1), "ranmask", rate=0.3), rows, "ranmask-gap:alpha=0.5,most=200"
+    )
+    other = st.defend(WeightVictim({**weights, "pivot": -1.0}, bias=0.1), "ranmask", rate=0.3)
+    again = resample(run, other)
+    assert (len(again.refuted), again.certain) == (1, 1)
+    assert again.allowed == 3
+    assert not again.holds
+
+
+def test_fresh_copies_speak_of_insertions_too(tmp_path: Path) -> None:
+    robust = st.defend(VICTIM, "deletion", kept_chance=0.1)
+    rows = [("good " * 20 + "bad " * 10, "positive")]
+    run = st.certify(robust, rows, "deletion:most=500", out=tmp_path / "run")
+    assert resample(run, robust).refuted == ()
+    (problem,) = resample(tampered(tmp_path / "run", lambda told: told.update(insertions=6)), robust).refuted
+    assert "a number of 6 insertions needs more than" in problem

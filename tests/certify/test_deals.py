@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,11 +28,11 @@ from stockade.certify.methods import ranmask
 from stockade.certify.methods.ranmask import RanMaskGap
 from stockade.certify.registry import Finding, Question
 from stockade.certify.sampling import Rows, SampledMethod, Stream
-from stockade.certify.store import FILE_NAME
 from stockade.certify.verify import recompute
 from stockade.core.errors import OptionError
 from stockade.core.masks import Keep, copies_per_deal, deal_masks, draw_masks
 from stockade.core.text import Text
+from tests.certify.kit import tampered
 from tests.toys import WeightVictim
 
 ALPHA, TEXTS, DEALS = 0.05, 4000, 60
@@ -224,9 +223,19 @@ def test_evidence_is_the_same_after_a_file(ensemble: str) -> None:
     evidence = read_evidence(json.loads(json.dumps(one.evidence)))
     assert isinstance(evidence, Dealt)
     assert evidence.radius() == one.radius is not None
-    assert evidence.coin == toss(one.seed)
+    assert evidence.coin == toss(one.seed, evidence.deals)
     assert evidence.copies + len(evidence.earlier) * evidence.plan.per_deal == one.copies
     assert evidence.plan.per_deal == copies_per_deal(one.words, evidence.law.kept)
+
+
+def test_nobody_knows_the_coin_before_the_last_deal() -> None:
+    """It is even, whatever the seed; and another deal, or another vote in one, gives another coin."""
+    deals = alone(np.random.default_rng(1), 20, (0.7, 0.3), 4)
+    coins = np.array([toss(seed, deals) for seed in range(4000)])
+    assert coins.min() > 0
+    assert np.abs(np.sort(coins) - np.linspace(0, 1, 4000)).max() < 0.04
+    assert len({toss(1, deals[:length]) for length in range(21)}) == 21
+    assert toss(1, deals) != toss(1, deals[::-1])
 
 
 def test_bets_are_on_copies_that_do_not_depend_on_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,7 +259,7 @@ def test_bets_are_on_copies_that_do_not_depend_on_each_other(monkeypatch: pytest
 TAMPERINGS: list[tuple[Any, str]] = [
     (lambda told: told.update(radius=told["radius"] + 1), "the evidence gives"),
     (lambda told: told.update(insertions=3), "recorded 3 insertions, the evidence gives none"),
-    (lambda told: told["evidence"].update(coin=1e-9), "the coin 1e-09 is not the one of the seed"),
+    (lambda told: told["evidence"].update(coin=1e-9), "the coin 1e-09 is not the one that the seed and the deals give"),
     (lambda told: told["evidence"].update(coin=0), "A coin lies between 0 and 1"),
     (lambda told: told["evidence"]["plan"].update(alpha=0.5), "read with alpha 0.5, the run allows 0.05"),
     (lambda told: told["evidence"]["plan"].update(most=9), "looked at by another plan than the run's"),
@@ -267,13 +276,7 @@ TAMPERINGS: list[tuple[Any, str]] = [
 def test_a_changed_certificate_is_found_out(change: Any, problem: str, tmp_path: Path) -> None:
     run = st.certify(st.defend(VICTIM, "ranmask", rate=0.7), [(LONG, "positive")], out=tmp_path / "run")
     assert recompute(run).holds
-    with sqlite3.connect(tmp_path / "run" / FILE_NAME) as connection:
-        ((text,),) = connection.execute("SELECT certificate FROM certificates").fetchall()
-        told = json.loads(text)
-        change(told)
-        connection.execute("UPDATE certificates SET certificate = ?", (json.dumps(told),))
-    connection.close()
-    found = recompute(st.CertificateRun(tmp_path / "run")).problems
+    found = recompute(tampered(tmp_path / "run", change)).problems
     assert any(problem in one for one in found), found
 
 

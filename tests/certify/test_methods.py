@@ -45,6 +45,18 @@ def test_masks_by_number_are_all_combinations_in_order() -> None:
     ]
 
 
+@pytest.mark.parametrize(("words", "kept"), [(70, 67), (100, 98), (200, 199)])
+def test_masks_that_hide_little_have_numbers_too(words: int, kept: int) -> None:
+    """There are few of them, and far more ways to keep half of the words than an integer of 64 bits can count."""
+    masks = masks_by_number(np.arange(comb(words, kept)), words, kept)
+    assert [tuple(np.flatnonzero(row)) for row in masks] == list(combinations(range(words), kept))
+
+
+def test_a_long_text_of_which_little_is_hidden_is_certified() -> None:
+    (one,) = certified(st.defend(VICTIM, "ranmask", rate=0.01), rows=[("good fun " * 50, "positive")]).values()
+    assert (one.status, one.radius, one.copies) == ("certified", 0, 100)
+
+
 @pytest.mark.parametrize("rate", [0.5, 0.7])
 def test_no_change_within_the_radius_changes_the_exact_smoothed_class(rate: float) -> None:
     """Five words, all changes of up to two of them into strong words, typos and unknown ones."""
@@ -212,7 +224,7 @@ def test_models_that_no_certificate_speaks_of_are_refused_with_the_reason(tmp_pa
         (
             st.defend(RandomVictim(deterministic=False), "ranmask"),
             "ranmask-exact",
-            "randomised: asked twice about the same copy",
+            "randomised: asked twice about the same text",
         ),
     ]
     for number, (model, method, reason) in enumerate(cases):
@@ -239,7 +251,7 @@ def test_without_a_name_the_method_is_the_one_for_the_defense(defense: str, meth
 
 
 def test_a_model_that_its_own_method_refuses_hears_the_reason_and_not_of_another_defense() -> None:
-    with pytest.raises(ModelError, match="randomised: asked twice about the same copy"):
+    with pytest.raises(ModelError, match="randomised: asked twice about the same text"):
         st.certify(st.defend(RandomVictim(deterministic=False), "deletion"), ROWS)
     with pytest.raises(ModelError, match="stands in no defense: add --defense ranmask"):
         st.certify(VICTIM, ROWS)
@@ -287,3 +299,14 @@ def test_a_text_that_the_model_cuts_is_said_to_be_cut_and_the_certificate_holds(
     swapped = text.replace("film", "xylophonist")
     first, second = (model.encode_masked(one.split(), None, keep)[0] for one in (text, swapped))
     assert first.key == second.key
+
+
+def test_a_model_that_does_not_repeat_itself_is_refused_whatever_it_says() -> None:
+    rng = np.random.default_rng(1)
+
+    def moody(texts: list[str]) -> Any:
+        positive = rng.random(len(texts))
+        return np.stack([1 - positive, positive], axis=1)
+
+    with pytest.raises(ModelError, match=r"asked twice about the same text it answered \[.*\] and \["):
+        st.certify(st.defend(moody, "ranmask", rate=0.7), ROWS)

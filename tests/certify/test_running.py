@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -14,12 +13,11 @@ import pytest
 import stockade as st
 from stockade.certify.certificate import text_fingerprint
 from stockade.certify.resample import resample
-from stockade.certify.store import FILE_NAME
 from stockade.certify.verify import recompute
 from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Probabilities
 from stockade.defenses.defended import Defended
-from tests.certify.kit import ROWS
+from tests.certify.kit import ROWS, tampered
 from tests.toys import WeightVictim
 
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0, "dull": -2.0, "moving": 2.0}, bias=0.1)
@@ -117,18 +115,6 @@ def test_a_document_says_all_that_is_needed_to_check_it(tmp_path: Path) -> None:
     assert sampled["model_fingerprint"] == run.manifest["model"]["fingerprint"]
     assert sampled["defenses"][0]["options"]["rate"] == 0.7
     assert json.loads(json.dumps(sampled)) == sampled
-
-
-def tampered(folder: Path, change: Any) -> st.CertificateRun:
-    """The run with its first certificate changed in the file."""
-    connection = sqlite3.connect(folder / FILE_NAME)
-    rowid, text = connection.execute("SELECT rowid, certificate FROM certificates ORDER BY rowid").fetchone()
-    content = json.loads(text)
-    change(content)
-    connection.execute("UPDATE certificates SET certificate = ? WHERE rowid = ?", (json.dumps(content), rowid))
-    connection.commit()
-    connection.close()
-    return st.CertificateRun(folder)
 
 
 TAMPERINGS: list[tuple[Any, str]] = [

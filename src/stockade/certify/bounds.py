@@ -70,10 +70,11 @@ def synonym_losses(overlaps: Sequence[Number]) -> tuple[Fraction, ...]:
     Ye et al. (2020, SAFER, Theorem 1): every word is replaced by a uniform draw from its set. Replacing word w by one
     of its synonyms changes the law of that one draw by a total variation of 1 - q_w, with q_w the worst overlap of the
     two sets over the size of the larger. Draws are independent: couple them one by one, and all R changed words
-    agree with at least the product of their q_w. R words at most: the R smallest q_w are the worst.
+    agree with at least the product of their q_w. R words at most: the R smallest q_w are the worst. An overlap that is
+    a float may be a quotient rounded up: it counts as the next float below, but 1 as 1.
     """
     product, losses = Fraction(1), [Fraction(0)]
-    for overlap in sorted(_share(overlap, "An overlap") for overlap in overlaps):
+    for overlap in sorted(_share_below(overlap, "An overlap") for overlap in overlaps):
         product *= overlap
         losses.append(1 - product)
     return tuple(losses)
@@ -233,6 +234,13 @@ def _share(value: Number, what: str) -> Fraction:
     if not 0 <= value <= 1:
         raise OptionError(f"{what} must lie between 0 and 1 (found: {value}).")
     return Fraction(value)
+
+
+def _share_below(value: Number, what: str) -> Fraction:
+    """Not above the share that a float was rounded from. What is rounded to 1 is 1: no set has 10^15 words."""
+    exact = _share(value, what)
+    rounded = isinstance(value, float) and 0 < value < 1
+    return Fraction(math.nextafter(value, 0.0)) if rounded else exact
 
 
 def _chance(kept_chance: float) -> Fraction:

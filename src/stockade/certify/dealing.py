@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
+from hashlib import blake2b
 from math import comb
 from typing import Any, Protocol
 
@@ -53,9 +54,14 @@ def worth_dealing(method: SampledMethod, law: DealtLaw) -> bool:
     return method.scheme == "dealt" and many and deal_plans(method, law)[0].deals >= _FEWEST_DEALS
 
 
-def toss(seed: int) -> float:
-    """The coin of a text."""
-    return 1.0 - float(np.random.default_rng(derive_seed(seed, "coin")).random())
+def toss(seed: int, deals: Deals) -> float:
+    """The coin of a text, as random as any number whatever the deals are, and known to nobody before the last one.
+
+    From the seed alone it would be known beforehand: whoever chooses seeds would find one with a coin near 0, which
+    proves anything, without asking the model once.
+    """
+    said = blake2b(deals.astype("<f8").tobytes()).hexdigest()
+    return 1.0 - float(np.random.default_rng(derive_seed(seed, "coin", said)).random())
 
 
 async def dealt(method: SampledMethod, copies: DealtCopies, question: Question, classes: int) -> Finding:
@@ -72,12 +78,13 @@ async def dealt(method: SampledMethod, copies: DealtCopies, question: Question, 
     bets = Bets(plan, method.rule, chosen, radius_levels(copies.law, method.rule), earlier)
     deals = [np.zeros((0, classes))]
     ask = copies.ask if plan.per_deal == 1 else copies.deal
-    for start, stop in _batches(plan.deals, -(-method.first // plan.per_deal)):
+    for start, stop in _batches(plan, method):
         deals.append(_together(await ask("estimation", start, stop), plan.per_deal, counted))
         bets.play(deals[-1])
         if bets.over(method.target):
             break
-    coin, bet_on = toss(question.seed), np.concatenate(deals)
+    bet_on = np.concatenate(deals)
+    coin = toss(question.seed, bet_on)
     evidence = Dealt(copies.law, method.rule, plan, chosen, coin, counted, earlier, bet_on)
     return Finding(evidence, selection, len(pilot))
 
@@ -91,17 +98,35 @@ async def _piloted(method: SampledMethod, copies: DealtCopies, classes: int) -> 
         stop = max(start + 1, look // dealing.per_deal)
         pilot = np.concatenate([pilot, await copies.deal("selection", start, stop)])
         seen = Seen(classes).with_rows(pilot)
-        agreed = max(seen.tally.counts) == len(pilot)
+        agreed = all_agree(seen.tally.counts, len(pilot))
         if seen.clear() and (not agreed or len(pilot) >= _ENOUGH):
             break
     return pilot, single if agreed else dealing
 
 
-def _batches(deals: int, first: int) -> Iterator[tuple[int, int]]:
-    start, stop = 0, min(first, deals)
+def all_agree(votes: Sequence[int], copies: int) -> bool:
+    """Whether the copies that chose the class are without exception for it: then single copies are bet on."""
+    return max(votes) == copies
+
+
+def ended_as_planned(evidence: Dealt, method: SampledMethod) -> bool:
+    """Whether the deals end where `dealt` ends them. Whoever may end them where he likes can wait for a coin."""
+    levels = radius_levels(evidence.law, evidence.rule)
+    bets = Bets(evidence.plan, evidence.rule, evidence.chosen, levels, evidence.earlier)
+    for start, stop in _batches(evidence.plan, method):
+        if stop > len(evidence.deals):
+            return False
+        bets.play(evidence.deals[start:stop])
+        if bets.over(method.target):
+            return stop == len(evidence.deals)
+    return False
+
+
+def _batches(plan: DealPlan, method: SampledMethod) -> Iterator[tuple[int, int]]:
+    start, stop = 0, min(-(-method.first // plan.per_deal), plan.deals)
     while start < stop:
         yield start, stop
-        start, stop = stop, min(deals, stop + max(1, int(_STEP * stop)))
+        start, stop = stop, min(plan.deals, stop + max(1, int(_STEP * stop)))
 
 
 def _together(rows: Rows, per_deal: int, counted: Counted) -> Deals:

@@ -9,10 +9,11 @@ independent copies. They are not independent of each other, so no binomial limit
 Theorem (Ville 1939; Waudby-Smith & Ramdas 2024, Estimating means of bounded random variables by betting). Let X_1, X_2,
 … be the mean leads of deals, independent, in [-1, 1], with mean m, and let a stake s_t in [0, 1 / (1 + τ)) depend on
 earlier deals only. If m <= τ the capital ∏ (1 + s_t (X_t - τ)) is a supermartingale that starts with 1, and ever holds
-1 / alpha with chance at most alpha. The same holds if at the end, whenever that is, U / alpha is enough, for one U
-drawn evenly from (0, 1] and apart from the deals (Ramdas & Manole 2024, Randomized and exchangeable improvements of
-Markov's, Chebyshev's and Chernoff's inequalities): given the capital K where it first held 1 / alpha, or else at the
-end, the chance is that of U <= alpha K, at most alpha K, and K has mean 1 at most.
+1 / alpha with chance at most alpha. The same holds if at the end U / alpha is enough, for one U drawn evenly from
+(0, 1] apart from the deals, if the end depends on the deals only, never on U (Ramdas & Manole 2024, Randomized and
+exchangeable improvements of Markov's, Chebyshev's and Chernoff's inequalities): given the capital K where it first held
+1 / alpha, or else at the end, the chance is that of U <= alpha K, at most alpha K, and K has mean 1 at most. Whoever
+ends when he sees U / alpha is wrong more often: with chance up to alpha (1 + log(1 / alpha)).
 
 So d changes are sure if for every other class j, and for every e <= d, the capital against "p_c - p_j <= 2 loss(e)" has
 once held 1 / alpha or holds U / alpha in the end. If r is the largest radius that is true, some class j has p_c - p_j

@@ -30,7 +30,7 @@ class Dealt:
     plan: DealPlan
     chosen: int
     coin: float
-    """U of `deals`, which the seed of the certificate gives."""
+    """U of `deals`, which the seed of the certificate and the deals give: see `stockade.certify.dealing.toss`."""
     counted: Counted
     earlier: Deals
     deals: Deals
@@ -46,6 +46,10 @@ class Dealt:
         for deals in (self.earlier, self.deals):
             if np.any(deals < 0) or np.any(deals.sum(1) > per_deal + _ROUNDING):
                 raise OptionError(f"{per_deal} copies cannot say what one of the deals says.")
+
+    @property
+    def classes(self) -> int:
+        return int(self.deals.shape[1])
 
     @property
     def copies(self) -> int:
@@ -101,7 +105,7 @@ class Dealt:
             "plan": asdict(self.plan),
             "chosen": self.chosen,
             "coin": self.coin,
-            "classes": self.deals.shape[1],
+            "classes": self.classes,
             "counted": self.counted,
             "earlier": packed(self.earlier.astype(_type(self.counted)).tobytes()),
             "deals": packed(self.deals.astype(_type(self.counted)).tobytes()),

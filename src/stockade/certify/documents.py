@@ -17,7 +17,7 @@ def document(certificate: Certificate, manifest: Mapping[str, Any]) -> dict[str,
         "selection": None if certificate.selection is None else list(certificate.selection),
         "sound": method["sound"],
         "threat": method["threat"],
-        "alpha": _alpha(certificate),
+        "alpha": alpha_of(certificate),
         "options": method["options"],
         "model": manifest["model"]["reference"],
         "model_fingerprint": manifest["model"]["fingerprint"],
@@ -35,7 +35,7 @@ def statement(certificate: Certificate, method: Mapping[str, Any]) -> str:
         return ("No answer of the model" if certificate.status == "error" else "No certificate") + why
     if not method["sound"]:
         return f"NOT A CERTIFICATE. Claimed: {certificate.predicted}, radius {certificate.radius}"
-    alpha = _alpha(certificate)
+    alpha = alpha_of(certificate)
     chance = "" if alpha is None else f" (wrong with a chance of at most {alpha:g} over the draws)"
     threat = _with_radius(method["threat"], certificate.radius)
     if certificate.radius == 0:
@@ -49,7 +49,7 @@ def _with_radius(threat: str, radius: int) -> str:
     return told.replace("up to 1 words", "1 word") if radius == 1 else told
 
 
-def _alpha(certificate: Certificate) -> float | None:
+def alpha_of(certificate: Certificate) -> float | None:
     """The chance that was paid for; none if every copy there is was asked."""
     evidence = certificate.evidence or {}
     if evidence.get("kind") == "claimed":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any, Protocol
 
 from stockade.certify.bounds import (
@@ -33,6 +34,9 @@ class Evidence(Protocol):
     def chosen(self) -> int: ...
 
     @property
+    def classes(self) -> int: ...
+
+    @property
     def copies(self) -> int: ...
 
     def radius(self) -> int | None: ...
@@ -49,6 +53,10 @@ class Sampled:
     plan: Plan
     chosen: int
     tally: Tally | Means
+
+    @property
+    def classes(self) -> int:
+        return len(self.tally.counts if isinstance(self.tally, Tally) else self.tally.totals)
 
     @property
     def copies(self) -> int:
@@ -68,8 +76,8 @@ class Sampled:
         """
         if not isinstance(self.law, DeletionLaw):
             return None
-        low = self.limits.low if self.rule == "majority" else (1 + self.limits.low) / 2
-        return insertions_radius(float(low), self.law.kept_chance, INSERTIONS)
+        low = Fraction(self.limits.low)
+        return insertions_radius(low if self.rule == "majority" else (1 + low) / 2, self.law.kept_chance, INSERTIONS)
 
     def described(self) -> dict[str, Any]:
         law, tally = type(self.law).__name__, type(self.tally).__name__
@@ -89,6 +97,10 @@ class Enumerated:
 
     table: VoteTable
     chosen: int
+
+    @property
+    def classes(self) -> int:
+        return self.table.classes
 
     @property
     def copies(self) -> int:
@@ -111,6 +123,10 @@ class Grouped:
     chosen: int
 
     @property
+    def classes(self) -> int:
+        return len(self.counts)
+
+    @property
     def copies(self) -> int:
         return sum(self.counts)
 
@@ -129,6 +145,10 @@ class Claimed:
     alpha: float
     chosen: int
     counts: tuple[int, ...]
+
+    @property
+    def classes(self) -> int:
+        return len(self.counts)
 
     @property
     def copies(self) -> int:

@@ -13,6 +13,7 @@ from stockade.certify.medians import corrected_alpha
 from stockade.certify.registry import NamedMethod, make_method
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
+from stockade.core.seeds import derive_seed
 from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, prepare_examples, prepare_texts
 from stockade.jobs import DataOptions, ModelOptions, describe_data, named_again, reference_of
 from stockade.runs.attack import describe_model
@@ -74,7 +75,7 @@ class CertificationJob:
         config = {
             "seed": self.seed,
             "methods": [
-                {**named.described(), "sound": named.method.sound, "threat": named.method.threat(classifier)}
+                {**named.described(), "sound": named.method.sound, "threat": named.method.threat}
                 for named in self.methods
             ],
             "whole_set": self.whole_set,
@@ -113,6 +114,19 @@ def _with_alpha(named: NamedMethod, texts: int) -> NamedMethod:
 def recorded_methods(manifest: Mapping[str, Any]) -> tuple[NamedMethod, ...]:
     """The methods of a run, with every option as it was recorded."""
     return tuple(_from_description(told) for told in manifest["config"]["methods"])
+
+
+def used_methods(manifest: Mapping[str, Any]) -> dict[str, NamedMethod]:
+    """The methods of a run by key, with the alpha that each text had."""
+    methods, texts = recorded_methods(manifest), manifest["data"]["size"]
+    if manifest["config"]["whole_set"]:
+        methods = tuple(_with_alpha(named, texts) for named in methods)
+    return {named.key: named for named in methods}
+
+
+def seed_of_text(seed: int, method: str, example: str) -> int:
+    """Names the random copies of one text, by the seed of the run."""
+    return derive_seed(seed, "certify", method, example)
 
 
 def _from_description(told: Mapping[str, Any]) -> NamedMethod:

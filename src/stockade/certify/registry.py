@@ -60,7 +60,8 @@ class CertificationMethod(Protocol):
         """Whether its radius is proved."""
         ...
 
-    def threat(self, classifier: Classifier) -> str:
+    @property
+    def threat(self) -> str:
         """What a radius of d says, in words."""
         ...
 

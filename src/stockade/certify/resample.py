@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from stockade.certify.bounds import threshold
+from stockade.certify.bounds import Number, insertion_leads, threshold
 from stockade.certify.certificate import Certificate
-from stockade.certify.dealt import Dealt
+from stockade.certify.documents import alpha_of
 from stockade.certify.evidence import Evidence, Sampled, read_evidence
 from stockade.certify.job import recorded_methods
+from stockade.certify.laws import DeletionLaw
 from stockade.certify.registry import NamedMethod, Question
 from stockade.certify.run import CertificateRun
 from stockade.certify.sampling import SampledMethod
@@ -29,16 +30,18 @@ UNLIKELY = 1e-6
 class Resampled:
     """How many certificates were put to the model again, and which of them fresh copies speak against.
 
-    `allowed` is how many may be wrong in the mean, by the alpha of the certificates.
+    `allowed` is how many may be wrong in the mean, by the alpha of the certificates; `certain` is how many of the
+    refuted ones had left nothing to chance, and none of those may be wrong.
     """
 
     checked: int
     refuted: tuple[str, ...]
     allowed: float
+    certain: int = 0
 
     @property
     def holds(self) -> bool:
-        return len(self.refuted) <= self.allowed
+        return not self.certain and len(self.refuted) <= self.allowed
 
 
 def load_again(run: CertificateRun, model: str | None, options: ModelOptions) -> Classifier:
@@ -57,19 +60,20 @@ def resample(
     methods = {named.key: named for named in recorded_methods(run.manifest)}
     scheduler = Scheduler.for_classifier(ScoringService(innermost(classifier)), 32)
     certified = [one for one in run.iterate() if one.status == "certified"]
-    refuted, allowed = [], 0.0
+    refuted, allowed, certain = [], 0.0, 0
     searches = (_search(one, methods[one.method], classifier, seed) for one in certified)
     for number, ended in enumerate(scheduler.run(searches), 1):
         if isinstance(ended.result, SearchStopped):
             raise ended.result
         certificate, problem = ended.result
-        before = read_evidence(certificate.evidence or {})
-        allowed += before.plan.alpha if isinstance(before, Sampled | Dealt) else 0.0
+        alpha = alpha_of(certificate)
+        allowed += alpha or 0.0
         if problem is not None:
             refuted.append(f"{certificate.method}, example {certificate.id}: {problem}")
+            certain += alpha is None
         if observer is not None:
             observer(number)
-    return Resampled(len(certified), tuple(sorted(refuted)), allowed)
+    return Resampled(len(certified), tuple(sorted(refuted)), allowed, certain)
 
 
 def _search(
@@ -99,9 +103,15 @@ def _contradiction(certificate: Certificate, before: Evidence, now: Evidence | N
         return None if same else f"certified radius {radius}, now {now.radius()}"
     if now.chosen != before.chosen:
         return "another class wins over all copies"
-    needed = threshold(now.law.losses()[radius], now.rule)
-    if now.limits.high > needed:
-        return None
-    return (
-        f"radius {radius} needs more than {float(needed):.3f}, fresh copies show at most {float(now.limits.high):.3f}"
-    )
+    for what, needed in _needs(certificate, radius, now):
+        if not now.limits.high > needed:
+            return f"{what} needs more than {float(needed):.3f}, fresh copies show at most {float(now.limits.high):.3f}"
+    return None
+
+
+def _needs(certificate: Certificate, radius: int, now: Sampled) -> Iterator[tuple[str, Number]]:
+    """What the lead (the share) must exceed for all that a certificate says."""
+    yield f"radius {radius}", threshold(now.law.losses()[radius], now.rule)
+    if certificate.insertions is not None and isinstance(now.law, DeletionLaw):
+        leads = insertion_leads(now.law.kept_chance, certificate.insertions)
+        yield f"a number of {certificate.insertions} insertions", leads[certificate.insertions]

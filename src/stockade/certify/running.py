@@ -11,16 +11,16 @@ from pathlib import Path
 from stockade.certify.certificate import Certificate, Status, text_fingerprint
 from stockade.certify.dealt import Dealt
 from stockade.certify.evidence import Sampled
-from stockade.certify.job import CertificationJob
+from stockade.certify.job import CertificationJob, seed_of_text
 from stockade.certify.registry import Finding, NamedMethod, Question, default_method, make_method
 from stockade.certify.run import CertificateRun
+from stockade.certify.smoothed import check_repeats
 from stockade.certify.store import FILE_NAME as STORE_NAME
 from stockade.certify.store import CertificateStore
 from stockade.core.errors import OptionError, RunError, SearchStopped
 from stockade.core.example import Example
 from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.core.protocols import Classifier
-from stockade.core.seeds import derive_seed
 from stockade.datasets import ExampleSet, UnlabelledExample, UnlabelledSet
 from stockade.engine.batching import TokenBudget
 from stockade.engine.requests import Reach
@@ -128,6 +128,7 @@ def _execute(
     source = job.source()
     for row in islice(source.rows(), 1):
         check_answers(innermost(classifier), row.input)
+        check_repeats(innermost(classifier), row.input)
     examples = job.examples(source, classifier.labels)
     begin_run(folder, job.manifest(classifier, examples), resume)
     try:
@@ -191,17 +192,13 @@ def _search(
             return position, example, f"the text has more than {job.max_words} words", False
         try:
             read = await Reach(example.text)
-            question = Question(example.text, example.label, _seed(job.seed, named.name, example.id))
+            question = Question(example.text, example.label, seed_of_text(job.seed, named.name, example.id))
             finding: Finding | str = await named.method.certify(question, classifier)
         except SearchStopped as reason:
             return position, example, str(reason), False
         return position, example, finding, len(read) < len(example.text)
 
     return Search(found, weight=len(str(example.text)) * 1000)
-
-
-def _seed(seed: int, method: str, example: str) -> int:
-    return derive_seed(seed, "certify", method, example)
 
 
 def _certificate(
@@ -229,7 +226,7 @@ def _certificate(
         selection=selection,
         evidence=None if evidence is None else evidence.described(),
         copies=0 if isinstance(finding, str) or evidence is None else finding.drawn + evidence.copies,
-        seed=_seed(seed, named.name, example.id),
+        seed=seed_of_text(seed, named.name, example.id),
         text=text,
         premise=premise,
         fingerprint=text_fingerprint(text, premise),

@@ -6,12 +6,19 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+import numpy as np
+
 from stockade.certify.registry import AnotherDefense
 from stockade.core.errors import ModelError
 from stockade.core.protocols import Classifier
+from stockade.core.text import TextInput
 from stockade.defenses.defended import Defended
 
 Defense = TypeVar("Defense")
+_RANDOMISED = "The model inside the defense is randomised: asked twice about the same text"
+_USELESS = "and then votes prove nothing. Certify a model in evaluation mode that always gives the same answer."
+_WOBBLE = 1e-3
+"""What one model's answers to one text may differ by, far more than rounding does and far less than chance."""
 
 
 def smoothing(classifier: Classifier, kind: type[Defense], name: str, example: str) -> Defense:
@@ -33,8 +40,15 @@ def smoothing(classifier: Classifier, kind: type[Defense], name: str, example: s
             "stands directly around the model: name one defense that answers."
         )
     if not classifier.inner.deterministic:
-        raise ModelError(
-            "The model inside the defense is randomised: asked twice about the same copy it may answer differently, "
-            "and then votes prove nothing. Certify a model in evaluation mode that always gives the same answer."
-        )
+        raise ModelError(f"{_RANDOMISED} it may answer differently, {_USELESS}")
     return classifier.defense
+
+
+def check_repeats(model: Classifier, item: TextInput) -> None:
+    """Refuse a model that answers a text differently when it is asked again, whatever it says of itself."""
+    try:
+        first, second = (np.asarray(model.predict_proba([item])) for _ in range(2))
+    except Exception:  # one text the model cannot take is recorded with that text, by the engine
+        return
+    if not np.allclose(first, second, rtol=0, atol=_WOBBLE, equal_nan=True):
+        raise ModelError(f"{_RANDOMISED} it answered {first[0].round(3)} and {second[0].round(3)}, {_USELESS}")

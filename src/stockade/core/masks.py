@@ -63,8 +63,11 @@ def masks_by_number(numbers: NDArray[np.int64], words: int, kept: int) -> Keep:
     """The masks with these numbers, in the order in which `itertools.combinations` lists the choices of kept words."""
     keep = np.zeros((len(numbers), words), dtype=np.bool_)
     left, before = np.full(len(numbers), kept), np.array(numbers, dtype=np.int64)
+    enough = int(before.max(initial=0)) + 1  # where most words stay there are more ways to go on than an int64 can hold
     for word in range(words):
-        with_it = np.array([comb(words - word - 1, more - 1) if more else 0 for more in range(kept + 1)])[left]
+        missing, which = np.unique(left, return_inverse=True)
+        ways = [min(comb(words - word - 1, more - 1), enough) if more else 0 for more in missing.tolist()]
+        with_it = np.array(ways, dtype=np.int64)[which]
         keep[:, word] = stays = before < with_it
         before -= np.where(stays, 0, with_it)
         left -= stays

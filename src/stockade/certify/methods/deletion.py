@@ -32,10 +32,10 @@ class DeletionCertificate(SampledMethod):
     """The lead over the strongest other class must be more than twice the share of copies that d edits can alter."""
 
     deals: ClassVar[bool] = True
+    threat: ClassVar[str] = (
+        "any insertions, deletions and substitutions of words, up to d in all (words are what blanks separate)"
+    )
     scheme: Scheme = "dealt"
-
-    def threat(self, classifier: Classifier) -> str:
-        return "any insertions, deletions and substitutions of words, up to d in all (words are what blanks separate)"
 
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)

@@ -22,9 +22,9 @@ class PositionPartition:
     """A changed word is in one group: the lead in votes must be more than twice the number of changed words."""
 
     sound: ClassVar[bool] = True
-
-    def threat(self, classifier: Classifier) -> str:
-        return "any change of up to d words, the number of words unchanged (words are what blanks separate)"
+    threat: ClassVar[str] = (
+        "any change of up to d words, the number of words unchanged (words are what blanks separate)"
+    )
 
     def check(self, classifier: Classifier) -> None:
         _partition(classifier, "position")
@@ -42,12 +42,10 @@ class HashPartition:
     """
 
     sound: ClassVar[bool] = True
-
-    def threat(self, classifier: Classifier) -> str:
-        return (
-            "any edits that cost up to d together: an inserted or deleted word costs 1, a replaced one 2 (words are "
-            "what blanks separate)"
-        )
+    threat: ClassVar[str] = (
+        "any edits that cost up to d together: an inserted or deleted word costs 1, a replaced one 2 (words are what "
+        "blanks separate)"
+    )
 
     def check(self, classifier: Classifier) -> None:
         _partition(classifier, "hash")

@@ -35,10 +35,8 @@ class RanMaskGap(SampledMethod):
     """The lead over the strongest other class must be more than twice the share of copies that d words can touch."""
 
     deals: ClassVar[bool] = True
+    threat: ClassVar[str] = _THREAT
     scheme: Scheme = "dealt"
-
-    def threat(self, classifier: Classifier) -> str:
-        return _THREAT
 
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)
@@ -54,10 +52,8 @@ class RanMaskMajority(SampledMethod):
 
     rule: ClassVar[Rule] = "majority"
     deals: ClassVar[bool] = True
+    threat: ClassVar[str] = _THREAT
     scheme: Scheme = "dealt"
-
-    def threat(self, classifier: Classifier) -> str:
-        return _THREAT
 
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)
@@ -75,14 +71,12 @@ class RanMaskExact:
     """
 
     sound: ClassVar[bool] = True
+    threat: ClassVar[str] = _THREAT
     most: int = 20_000
 
     def __post_init__(self) -> None:
         if self.most < 1:
             raise OptionError(f"most is {self.most}, expected at least 1 copy.")
-
-    def threat(self, classifier: Classifier) -> str:
-        return _THREAT
 
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)
@@ -110,15 +104,13 @@ class RanMaskLegacy:
     """
 
     sound: ClassVar[bool] = False
+    threat: ClassVar[str] = f"not a certificate; what is claimed: {_THREAT}"
     alpha: float = 0.05
     selection: int = 1000
     most: int = 5000
 
     def __post_init__(self) -> None:
         SampledMethod(alpha=self.alpha, selection=self.selection, most=self.most)
-
-    def threat(self, classifier: Classifier) -> str:
-        return f"not a certificate; what is claimed: {_THREAT}"
 
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from stockade.certify.laws import SynonymLaw
 from stockade.certify.registry import Finding, Question, register
 from stockade.certify.sampling import Rows, SampledMethod, Stream
 from stockade.certify.smoothed import smoothing
+from stockade.certify.synonyms import synonym_law
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
@@ -30,11 +32,10 @@ class SaferCertificate(SampledMethod):
     none.
     """
 
-    def threat(self, classifier: Classifier) -> str:
-        return (
-            "up to d words replaced by synonyms of the table that the defense draws from, in the same case, and "
-            "nothing else: no typos, no words outside the table"
-        )
+    threat: ClassVar[str] = (
+        "up to d words (words are what blanks separate) replaced by their synonyms, those that the table of the "
+        "defense joins to them directly, in the same case, and nothing else: no typos, no words outside the table"
+    )
 
     def check(self, classifier: Classifier) -> None:
         smoothing(classifier, Safer, "safer", "safer")
@@ -55,7 +56,7 @@ class SynonymCopies:
 
     @property
     def law(self) -> SynonymLaw:
-        return SynonymLaw(tuple(one.overlap for one in self.safer.word_sets(self.text)))
+        return synonym_law(self.text, self.safer.word_sets(self.text))
 
     @property
     def population(self) -> int | None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from stockade.certify.certificate import Certificate
+from stockade.certify.synonyms import parts_by_word, synonym_law
 from stockade.core.errors import StockadeError
 from stockade.core.text import Text
 
 if TYPE_CHECKING:
     from stockade.lexicon.perturbation_sets import PerturbationSets
-
-_WORD = re.compile(r"\S+")
 
 
 def changeable_words(certificate: Certificate, defenses: Sequence[Mapping[str, Any]]) -> tuple[bool, ...] | None:
@@ -29,11 +26,10 @@ def changeable_words(certificate: Certificate, defenses: Sequence[Mapping[str, A
     sets = _synonym_sets(_frozen(defenses))
     text = Text.parse(certificate.text)
     found = () if sets is None else sets.in_text(text)
-    if [one.overlap for one in found] != list(law["overlaps"]):
+    if list(synonym_law(text, found).overlaps) != list(law["overlaps"]):
         return None
-    begins = [match.start() for match in _WORD.finditer(certificate.text)]
-    places = {bisect_right(begins, text.starts[one.index]) - 1 for one in found}
-    return tuple(at in places for at in range(len(begins)))
+    places = parts_by_word(text, found)
+    return tuple(at in places for at in range(certificate.words))
 
 
 def _frozen(defenses: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, Any], ...]:
