@@ -15,8 +15,9 @@ from stockade.core.errors import OptionError, RunError, unknown_name
 from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.core.protocols import Classifier
 from stockade.datasets import prepare_examples
+from stockade.defenses.folders import kept_defenses
 from stockade.defenses.registry import make_defense, wrap
-from stockade.jobs import AttackJob, DataOptions, ModelOptions, NeighbourFile
+from stockade.jobs import AttackJob, DataOptions, ModelOptions, NeighbourFile, refuse_untrained
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import AttackSettings, Observer, check_answers, run_attacks
 from stockade.runs.manifest import FILE_NAME, begin_run, read_manifest
@@ -105,8 +106,9 @@ def defend(
 ) -> Classifier:
     """The model inside one or more defenses: a classifier that can be asked, attacked and defended again.
 
-    `model` is what `attack` takes; `defenses` are names as `stockade ls defenses` shows them, from the outside in.
-    `options` are those of a single defense: `st.defend(model, "ranmask", rate=0.3)`.
+    `model` is what `attack` takes; `defenses` are names as `stockade ls defenses` shows them, from the outside in, in
+    place of those that a model's folder says. One that only trains, as in `st.defend("models/m", "five", "fact")`, must
+    be in the folder already. `options` are those of a single defense: `st.defend(model, "ranmask", rate=0.3)`.
     """
     if not defenses:
         raise OptionError("No defense was named. List them with: stockade ls defenses")
@@ -115,9 +117,10 @@ def defend(
             "Options by keyword are for a single defense; write them with the names, as in five:samples=8."
         )
     named = [make_defense(reference, **options) for reference in defenses]
-    for one in named:
-        if not one.entry.answers:
-            raise OptionError(f'{one.name} changes how a model is trained: use st.train(…, defenses=["{one.name}"]).')
+    if not any(one.entry.answers for one in named):
+        name = named[0].name
+        raise OptionError(f'{name} changes how a model is trained: use st.train(…, defenses=["{name}"]).')
+    refuse_untrained(named, kept_defenses(Path(model)) if isinstance(model, str | Path) else [])
     bare = (model_options or ModelOptions()).load_bare(model)
     return wrap(bare, named, seed=seed, language=LanguageModels(mlm, encoder))
 

@@ -71,13 +71,7 @@ class ModelOptions:
         if list(self.defenses) == ["none"]:
             return []
         named = [make_defense(reference) for reference in self.defenses]
-        trained = {one.name for one in kept}
-        for one in named:
-            if not one.entry.answers and one.name not in trained:
-                raise OptionError(
-                    f"{one.name} changes how a model is trained, and this one was not trained with it. Train one: "
-                    f"stockade train DATA --arch … --defense {one.name} --out models/m"
-                )
+        refuse_untrained(named, kept)
         return named
 
     def load_bare(self, model: object) -> Classifier:
@@ -90,6 +84,17 @@ class ModelOptions:
             allow_pickle=self.allow_pickle,
             trust_remote_code=self.trust_remote_code,
         )
+
+
+def refuse_untrained(named: Sequence[NamedDefense], kept: Sequence[NamedDefense]) -> None:
+    """Those that only train must be among those that the model's folder was trained with."""
+    trained = {one.name for one in kept}
+    for one in named:
+        if not one.entry.answers and one.name not in trained:
+            raise OptionError(
+                f"{one.name} changes how a model is trained, and this one was not trained with it. Train one: "
+                f"stockade train DATA --arch … --defense {one.name} --out models/m"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+import stockade as st
 from stockade.cli import main as command_line
 from stockade.core.errors import ModelError, OptionError
 from stockade.defenses.defended import Defended
@@ -141,6 +142,15 @@ def test_what_only_trains_must_be_in_the_model_that_it_is_named_for(tmp_path: Pa
         assert [one.name for one in options.named_defenses(model)] == ["fuse", "freelb"]
         assert [one.name for one in ModelOptions().named_defenses(model)] == ["freelb"]
         assert ModelOptions(defenses=["none"]).named_defenses(model) == []
+
+
+def test_the_same_holds_when_a_model_is_defended_from_python(stockade: Command) -> None:
+    assert stockade("train", "data.csv", *TRAINING, "--defense", "freelb", "--out", "m") == (0, "")
+    assert isinstance(st.defend("m", "ranmask", "freelb"), Defended)
+    with pytest.raises(OptionError, match="pgd changes how a model is trained, and this one was not trained with it"):
+        st.defend("m", "ranmask", "pgd")
+    with pytest.raises(OptionError, match=r"freelb changes how a model is trained: use st\.train"):
+        st.defend("m", "freelb")
 
 
 def test_more_words_are_hidden_as_a_training_goes_on() -> None:
