@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.core.text import Text
-from stockade.lexicon import Neighbours, perturbation_sets, use_neighbours
+from stockade.lexicon import Neighbours, load_neighbours, perturbation_sets, use_neighbours
 from stockade.lexicon.perturbation_sets import (
     PerturbationSets,
     WordSet,
     joint_overlap,
     load_perturbation_sets,
+    pairs_of_like_case,
     refined,
     similar_pairs,
 )
@@ -180,3 +181,16 @@ def test_the_table_of_a_run_does_not_change_the_defense(monkeypatch: pytest.Monk
     load_perturbation_sets.cache_clear()
     assert sets.of("calm") == ("calm", "quiet")
     assert sets.of("good") == ()
+
+
+def test_words_that_do_not_tell_their_case_have_no_synonyms() -> None:
+    words = ("good", "fine", "i", "1990s", "straße", "好", "棒")
+    pairs = np.array([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 6)], dtype=np.int32)
+    assert pairs_of_like_case(words, pairs).tolist() == [[0, 1], [5, 6]]
+
+
+def test_no_word_of_the_shipped_table_is_lost_to_its_case() -> None:
+    words = load_neighbours().words
+    pairs = np.array([(0, row) for row in range(1, len(words))], dtype=np.int32)
+    lost = set(range(1, len(words))) - set(pairs_of_like_case(words, pairs)[:, 1].tolist())
+    assert {words[row] for row in lost} == set()

@@ -145,7 +145,31 @@ def load_perturbation_sets(
     with use_neighbours(None):  # a table that a run has for its attacks does not change the model it attacks
         table = load_neighbours() if vectors is None else read_neighbours(vectors)
     found = refined(table.matrix, directions)
-    return PerturbationSets(table.words, found, _kept_pairs(table, found, min_cosine), maximum)
+    pairs = _kept_pairs(table, found, min_cosine)
+    return PerturbationSets(table.words, found, pairs_of_like_case(table.words, pairs), maximum)
+
+
+def pairs_of_like_case(words: tuple[str, ...], pairs: Pairs) -> Pairs:
+    """Those pairs of which each word can be told by the other's case, in capitals or capitalised.
+
+    A synonym is put in the case of the word that it replaces, and must then have a set that is in the same case again:
+    "I", "1990s" and "straße" in capitals do not say what case they are in, or become other words.
+    """
+    kinds = np.array([_kind_of_case(word) for word in words], dtype=np.int8)
+    first, second = kinds[pairs[:, 0]], kinds[pairs[:, 1]]
+    kept: Pairs = pairs[(first == second) & (first > 0)]
+    return kept
+
+
+def _kind_of_case(word: str) -> int:
+    """1 for a word that is another one in capitals and capitalised, and comes back from both; 2 for one that has no
+    case; 0 for all others.
+    """
+    capitals, capitalised = word.upper(), word[:1].upper() + word[1:]
+    if capitals == word == word.lower():
+        return 2
+    back = capitals.lower() == capitalised.lower() == word
+    return int(back and len({word, capitals, capitalised}) == 3)
 
 
 def _kept_pairs(table: Neighbours, vectors: Matrix, min_cosine: float) -> Pairs:
