@@ -141,6 +141,8 @@ def test_without_copies_it_only_trains() -> None:
     assert (plain.entry.trains, plain.entry.answers) == (True, False)
     assert (averaging.entry.trains, averaging.entry.answers) == (True, True)
     assert averaging.options["copies"] == 16
+    assert not averaging.entry.alters_training_texts
+    assert make_defense("ranmask").entry.alters_training_texts
     model = tiny_classifier()
     assert wrap(model, [plain]) is model
     assert isinstance(wrap(model, [averaging]), Defended)

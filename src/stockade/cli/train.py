@@ -152,5 +152,5 @@ def _read_as(folder: Path) -> str:
     """Models that are asked about altered texts were judged on such."""
     from stockade.defenses.folders import kept_defenses
 
-    names = [one.name for one in kept_defenses(folder) if one.entry.answers and one.entry.trains]
+    names = [one.name for one in kept_defenses(folder) if one.entry.alters_training_texts]
     return f" as {' and '.join(names)} shows them" if names else ""

@@ -53,6 +53,7 @@ class Hull:
     """
 
     innermost: ClassVar[bool] = True
+    alters_texts: ClassVar[bool] = False
     count: int = 8
     min_cosine: float = 0.7
     steps: int = 10

@@ -39,6 +39,11 @@ class DefenseEntry(Published):
         return hasattr(self.make, "objective") or hasattr(self.make, "rewrite")
 
     @property
+    def alters_training_texts(self) -> bool:
+        """Whether a model trained with it is trained, and judged, on the texts that it will be asked about."""
+        return self.answers and self.trains and getattr(self.make, "alters_texts", True)
+
+    @property
     def innermost(self) -> bool:
         """Whether no other defense may stand between it and the model."""
         return self.answers and getattr(self.make, "innermost", False)
