@@ -12,10 +12,10 @@ evaluate` does: directly and in all ways that apply to it, on the same test text
 that survive everything. p is McNemar's exact test of the worst case against the undefended model, the disagreements of
 all seeds together. Below the table, the same test for what the papers claim of single attacks, attacked directly as
 they did, and with a text counted as robust only if no way of that attack fools it. A text on which a randomised model
-is wrong in half of all cells counts as wrong there, so these shares are not to the digit those of the table. DeepWordBug
-comes as its paper describes it (words chosen once, up to 30 letters changed) and as TextAttack has it, which is what
-RanMASK's authors attacked with. What is finished in --out is read, not repeated, so several processes can share the
-seeds, and a last one prints the table.
+is wrong in half of all cells counts as wrong there, so these shares are not to the digit those of the table.
+DeepWordBug comes as its paper describes it (words chosen once, up to 30 letters changed) and as TextAttack has it,
+which is what RanMASK's authors attacked with. What is finished in --out is read, not repeated, so several processes can
+share the seeds, and a last one prints the table.
 """
 
 from __future__ import annotations

@@ -32,6 +32,8 @@ GOOD = ("python:victim:predict", "data.jsonl", "--no-similarity", "--attack", "p
         (["./no-such-folder", "data.csv"], "no-such-folder"),
         (["python:victim:predict", "data.csv", "--limit", "0"], "limit"),
         (["python:victim:predict", "data.csv", "--budget", "0"], "budget must be at least 1"),
+        (["python:victim:predict", "data.csv", "--max-changed", "20"], "--max-changed is 20, expected a share"),
+        (["python:victim:predict", "data.csv", "--max-changed", "0"], "--max-changed is 0, expected a share"),
         (["python:victim:nan", "data.csv"], "NaN"),
         (["python:victim:deep", "data.csv"], "shape (1, 1, 2)"),
         (["python:victim:generous", "data.csv"], "2 rows"),

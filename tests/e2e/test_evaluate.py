@@ -101,6 +101,22 @@ def test_a_folder_that_exists_and_other_options(stockade: Stockade, refused: Cal
     assert "budget was nothing, now 50" in told
 
 
+def test_a_whole_evaluation_is_no_run_and_options_beside_resume_are_not_ignored(
+    stockade: Stockade, refused: Callable[..., str]
+) -> None:
+    done = stockade("evaluate", *GRID[:4], "--out", "runs/e")
+    assert done.returncode == 0, done.stderr
+    for command in ("show", "report", "export", "verify"):
+        told = refused(command, "runs/e")
+        assert "runs/e is an evaluation or a study, not a run" in told
+        assert "Its page is runs/e/evaluation.html. Name one of the runs in it, such as runs/e/models/" in told
+    for option in ("--limit", "--seed", "--budget"):
+        told = refused("evaluate", "--resume", "--out", "runs/e", option, "3")
+        assert f"{option} has no effect on what is resumed without MODEL and DATA" in told
+    assert stockade("evaluate", "--resume", "--out", "runs/e", "--concurrency", "2").returncode == 0
+
+
 def test_a_model_without_a_usable_answer_is_an_error(refused: Callable[..., str]) -> None:
     told = refused("evaluate", "python:victim:nan", *GRID[1:4], "--out", "runs/e")
-    assert "No model has a usable answer to any of the 10 texts" in told
+    assert "No model has a usable answer to any of the 10 texts; the first: " in told
+    assert "NaN" in told.partition("the first: ")[2]

@@ -124,6 +124,24 @@ def test_several_seeds_keep_the_texts_and_change_the_draws(tmp_path: Path) -> No
     assert "The worst case by seed" in (tmp_path / "e/evaluation.md").read_text()
 
 
+def test_success_is_one_minus_robust_over_the_clean_accuracy_beside_it() -> None:
+    """In every row, attack, way and seed; a randomised model has another clean accuracy whenever it is asked."""
+    texts = [(f"film {number}", "positive") for number in range(12)]
+    found = st.evaluate(victim(), texts, attacks=[ATTACK, "pwws"], defenses=["noisy"], seeds=2)
+    for row in found.numbers["rows"]:
+        blocks = [row["worst"], *row["attacks"].values()]
+        blocks += [way for attack in row["attacks"].values() for way in attack["ways"].values()]
+        for block in blocks:
+            for seed in ("0", "1"):
+                clean, robust, success = (
+                    block[name]["by_seed"][seed]["value"]
+                    for name in ("clean_accuracy", "robust_accuracy", "success_rate")
+                )
+                assert clean == robust == 0 or success == pytest.approx(1 - robust / clean)
+    bare = found.row()
+    assert value(bare["worst"]["clean_accuracy"]) == value(bare["clean"]["accuracy"])
+
+
 def test_a_cell_is_the_attack_of_its_seed(tmp_path: Path) -> None:
     st.evaluate({"toy": victim()}, TWO_WORDS, attacks=[ATTACK], seeds=2, out=tmp_path / "e")
     found = []
@@ -165,6 +183,15 @@ def test_a_finished_evaluation_is_told_again_without_a_model(tmp_path: Path) -> 
     again = st.evaluate(out=tmp_path / "e", resume=True)
     assert again.numbers == first.numbers
     assert (tmp_path / "e/evaluation.html").exists()
+
+
+def test_other_data_or_models_are_refused_even_if_nothing_is_left_to_do(tmp_path: Path) -> None:
+    st.evaluate({"toy": victim()}, DATA, attacks=[ATTACK], premade=[DATA[:2]], out=tmp_path / "e")
+    for model, data, premade in ((victim(), DATA[1:], DATA[:2]), (victim(), DATA, DATA[:1])):
+        with pytest.raises(RunError, match="has changed since the evaluation was begun"):
+            st.evaluate({"toy": model}, data, attacks=[ATTACK], premade=[premade], out=tmp_path / "e", resume=True)
+    again = st.evaluate({"toy": victim()}, DATA, attacks=[ATTACK], premade=[DATA[:2]], out=tmp_path / "e", resume=True)
+    assert value(again.row()["worst"]["robust_accuracy"]) == 2 / 4
 
 
 def test_what_cannot_be_run_costs_only_itself() -> None:
@@ -226,6 +253,9 @@ def test_premade_texts_are_scored_by_every_row(tmp_path: Path) -> None:
         ({"seeds": 0}, "--seeds is 0"),
         ({"expectation": 0}, "--expectation is 0"),
         ({"budget": 0}, "budget must be at least 1"),
+        ({"max_changed": 20}, "--max-changed is 20, expected a share"),
+        ({"max_changed": 0}, "--max-changed is 0, expected a share"),
+        ({"max_changed": -0.1}, "--max-changed is -0.1, expected a share"),
         ({"data": None}, "DATA is missing"),
         ({"models": None}, "MODEL and DATA are missing"),
     ],

@@ -145,6 +145,33 @@ def test_the_worst_case_of_a_row_is_over_all_ways_and_the_attacks_that_are_asked
     assert is_complete(whole, [0, 1], ["x", "y"])
 
 
+def test_the_worst_case_is_never_better_than_an_attack() -> None:
+    """The model is wrong in half of the cells of x, and right in most cells of both attacks together."""
+    noisy = row(x_direct_0="skipped", x_twin_0="failed", y_direct_0="failed", y_twin_0="failed")
+    assert row_fates(noisy, 0, ["x"]) == {"0": "wrong"}
+    assert row_fates(noisy, 0, ["y"]) == {"0": "robust"}
+    assert row_fates(noisy, 0, ["x", "y"]) == {"0": "wrong"}
+
+
+@given(st.lists(st.tuples(STATUSES, STATUSES, STATUSES, STATUSES), min_size=1, max_size=12))
+def test_worst_case_accuracy_is_at_most_that_of_each_attack(texts: list[tuple[Any, ...]]) -> None:
+    """By text, and as a share, although texts that ended in an error leave the share."""
+    names = [("x", "direct", 0), ("x", "twin", 0), ("y", "direct", 0), ("y", "twin", 0)]
+    cells = {
+        name: CellResult({str(text): seen[at] for text, seen in enumerate(texts)}, None)
+        for at, name in enumerate(names)
+    }
+    told = answers(*[("a", "a")] * len(texts))
+    made = Row("m", "d", {0: told}, ("direct", "twin"), cells)
+    worst = row_fates(made, 0, ["x", "y"]) or {}
+    for attack in ("x", "y"):
+        alone = row_fates(made, 0, [attack]) or {}
+        assert all(alone[text] == "robust" for text, fate in worst.items() if fate == "robust")
+        one, all_of_them = counts(alone), counts(worst)
+        if one["n"] and all_of_them["n"]:
+            assert all_of_them["robust"] / all_of_them["n"] <= one["robust"] / one["n"] + 1e-12
+
+
 def test_a_row_is_complete_only_with_every_cell() -> None:
     part = row(x_direct_0="failed", x_twin_0="failed", y_direct_0="failed", x_direct_1="failed")
     assert is_complete(part, [0], ["x"])

@@ -142,6 +142,12 @@ def test_tables_of_other_tools_lose_their_brackets(file: Callable[[str, str], Pa
     assert (found.text, found.label) == ("a bda film", 0)
 
 
+def test_a_column_named_result_says_which_are_successes(file: Callable[[str, str], Path]) -> None:
+    content = "original,perturbed,label,result\na bad film,a bda film,0,Successful\na fine film,a fnie film,1,Failed\n"
+    (found,) = load_premade(file("log.csv", content)).rows()
+    assert found.text == "a bda film"
+
+
 def test_plain_data_are_taken_whole(file: Callable[[str, str], Path]) -> None:
     rows = list(load_premade(file("plain.csv", "text,label\nbda film,0\ngodo film,1\n")).rows())
     assert [(row.text, row.label) for row in rows] == [("bda film", 0), ("godo film", 1)]

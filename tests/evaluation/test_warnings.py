@@ -71,6 +71,8 @@ def test_the_worst_way_is_told_and_how_sure_it_is() -> None:
     assert "30% by way of transfer (McNemar p = 0.049): the direct number flatters the defense." in sure
     (unsure,) = told(ways=ways, p=0.05)
     assert "the direct number may flatter the defense, more texts would tell." in unsure
+    assert told(ways=ways, p=0.49) != []
+    assert told(ways=ways, p=0.5) == [], "two texts and none: what chance does"
     (untested,) = told(ways=ways)
     assert "may flatter" in untested
     assert told(ways={"twin": 0.5, "transfer": 0.3}) == [], "without a direct number there is nothing to compare"

@@ -200,9 +200,10 @@ def test_bad_input(tmp_path: Path, folder: Path) -> None:
         st.study("masking", {"m20": masked(victim(), 0.2)}, ROWS, out=folder, resume=True, **SMALL)
     with pytest.raises(RunError, match=r"is no study masking: it has no plan\.json"):
         st.study("masking", out=tmp_path, resume=True)
-    (folder / "plan.json").write_text("{}")
-    with pytest.raises(RunError, match="cannot be read"):
-        st.study("masking", out=folder, resume=True)
+    for content, said in (("{", "cannot be read"), ("{}", "expected a plan of the study masking")):
+        (folder / "plan.json").write_text(content)
+        with pytest.raises(RunError, match=said):
+            st.study("masking", out=folder, resume=True)
 
 
 @pytest.mark.usefixtures("no_page")
@@ -244,6 +245,14 @@ def test_the_command(tmp_path: Path) -> None:
     assert (out / "low" / "logit" / "summary.json").exists()
     refused = CliRunner().invoke(cli, ["study", "masking", low, bare, str(data), "--defense", "none"])
     assert isinstance(refused.exception, OptionError)
+    ignored = CliRunner().invoke(cli, ["study", "masking", "--resume", "--out", str(out), "--limit", "2"])
+    assert "--limit has no effect on what is resumed" in str(ignored.exception)
+    other = CliRunner().invoke(cli, ["evaluate", "--resume", "--out", str(out)])
+    assert f"is a study: go on with stockade study masking --resume --out {out}" in str(other.exception)
+    shutil.copytree(out, tmp_path / "other")
+    (tmp_path / "other" / "plan.json").write_text('{"schema": 1, "request": {}}')
+    strange = CliRunner().invoke(cli, ["study", "masking", "--resume", "--out", str(tmp_path / "other")])
+    assert "expected a plan of the study masking" in str(strange.exception)
 
 
 def _folder(path: Path, defense: str | None = None) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 import stockade as st
 from stockade.cli import main as command_line
-from stockade.core.errors import OptionError, ResourceMissing, RunError
+from stockade.core.errors import DataError, ModelError, OptionError, ResourceMissing, RunError, StockadeError
 from stockade.tuning import judge as judging
 from stockade.tuning.page import render_page, write_page
 from stockade.tuning.running import Tuned, _run
@@ -92,12 +92,69 @@ def test_other_options_are_another_search(tmp_path: Path) -> None:
         ({"trials": 0}, "at least 1"),
         ({"workers": 2}, "name them, or use one worker"),
         ({"sampler": "lucky"}, 'no sampler "lucky"'),
+        ({"attack": "pws"}, 'no attack "pws"'),
+        ({"budget": 0}, "budget must be at least 1"),
+        ({"least_clean": 80}, "least-clean is 80, expected a share from 0 to 1"),
+        ({"clean_weight": -1.0}, "clean-weight is -1.0, expected 0 or more"),
     ],
 )
 def test_bad_options_leave_no_folder(tmp_path: Path, options: dict[str, Any], said: str) -> None:
     with pytest.raises(OptionError, match=said):
         search(tmp_path / "a", **options)
     assert not (tmp_path / "a").exists()
+
+
+def test_what_every_trial_would_fail_for_is_told_before_the_first(tmp_path: Path) -> None:
+    """Kept as failed trials, they would count as done when the search is resumed with the mistake mended."""
+    with pytest.raises(DataError, match=r'no file "absent\.csv"'):
+        st.tune(VICTIM, "absent.csv", "ranmask", attack="deepwordbug", out=tmp_path / "a")
+    with pytest.raises(StockadeError, match="absent-model"):
+        st.tune("./absent-model", DATA, "ranmask", attack="deepwordbug", out=tmp_path / "a")
+    with pytest.raises(ModelError, match="five"):
+        search(tmp_path / "a", defense="five")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_search_goes_on_with_the_same_model_and_texts_only(tmp_path: Path) -> None:
+    search(tmp_path / "a", trials=1)
+    with pytest.raises(RunError, match="another search: data_fingerprint"):
+        st.tune(VICTIM, DATA[1:], "ranmask:copies=5", attack="deepwordbug", trials=1, limit=None, budget=60, seed=3,
+                out=tmp_path / "a", resume=True)  # fmt: skip
+    with pytest.raises(RunError, match="max_words was 5000, now 9"):
+        search(tmp_path / "a", trials=2, max_words=9, resume=True)
+    (tmp_path / "a" / "tune.json").write_text('{"defense": ')
+    for options in ({"trials": 1}, {"trials": 2}):
+        with pytest.raises(RunError, match=r"tune.json cannot be read .* start again with another --out"):
+            search(tmp_path / "a", resume=True, **options)
+
+
+def test_a_crash_at_the_start_of_a_resumed_search_costs_no_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search(tmp_path / "a", trials=2)
+    before = TrialFile(tmp_path / "a").read()
+
+    def crash(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stockade.core.files.os.fsync", crash)
+    with pytest.raises(KeyboardInterrupt):
+        TrialFile(tmp_path / "a").begin()
+    assert TrialFile(tmp_path / "a").read() == before
+
+
+def test_a_worker_that_dies_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write_victim(tmp_path, monkeypatch)
+    (tmp_path / "victim.py").write_text(
+        "import multiprocessing, os\n"
+        "def ask(texts):\n"
+        "    if multiprocessing.parent_process() is not None:\n        os._exit(9)\n"
+        "    return [[0.2, 0.8] for _ in texts]\n"
+    )
+    labels = st.ModelOptions(labels=["negative", "positive"])
+    with pytest.raises(RunError, match=r"A worker process ended .* fewer --workers"):
+        st.tune("python:victim:ask", tmp_path / "data.csv", "ranmask:copies=3", attack="deepwordbug", workers=2,
+                ranges=["rate=0.2..0.8"], trials=2, model_options=labels, out=tmp_path / "t")  # fmt: skip
 
 
 def test_optuna_is_asked_for_by_name_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +172,7 @@ def test_optuna_proposes_from_what_was_found() -> None:
     chosen = sampler.choose([12, 13], before)
     assert all(0.1 <= one["rate"] <= 0.9 and one["how"] in "ab" for one in chosen)  # type: ignore[operator]
     assert sampler.choose([12, 13], before) == chosen
+    assert all(len(str(one["rate"])) <= len("0.1234") for one in chosen)
 
 
 def test_optuna_is_told_the_finished_trials_and_asked_in_our_terms() -> None:
@@ -196,6 +254,9 @@ def test_the_page_shows_every_trial_and_both_plots(tmp_path: Path) -> None:
     assert f"--defense {tuned.best_defense}" in page
     assert all(f"rate={trial.options['rate']}" in page for trial in tuned.trials)
     assert render_page(tuned) == page
+    assert "4 trials of ranmask (combine in vote|logit, rate in 0.1..0.9, copies=5)" in page
+    assert "attacked by deepwordbug on 6 texts" in page
+    assert "at most 60 queries per text; sampler random, seed 3. Objective: robust accuracy." in page
 
 
 def test_from_the_command_line(
@@ -286,11 +347,12 @@ def test_a_trial_attacks_as_the_search_says(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(judging, "run_attacks", noting)
     chosen = {"defense": "ranmask:copies=5,combine=vote", "ranges": ["rate=0.1..0.9"]}
-    search(tmp_path / "t", **chosen, trials=1, limit=4, budget=33)
+    search(tmp_path / "t", **chosen, trials=1, limit=4, budget=33, max_words=70, concurrency=5, batch_tokens=900)
     ((model, examples, settings, through),) = seen
     assert (model.seed, model.defense.copies, model.defense.combine) == (3, 5, "vote")
     assert through.defense == replace(model.defense, combine="probability")
     assert (settings.seed, settings.budget, examples.size) == (3, 33, 4)
+    assert (settings.max_words, settings.concurrency, settings.batch_tokens) == (70, 5, 900)
 
 
 def test_a_gap_is_filled_with_what_was_known_then() -> None:

@@ -12,8 +12,10 @@ from stockade.cli.inputs import (
     data_options,
     defense_option,
     input_options,
+    max_changed_option,
     model_and_data,
     model_options,
+    refuse_beside_resume,
     refuse_if_all_failed,
 )
 from stockade.core.errors import OptionError
@@ -52,7 +54,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @click.option("--limit", type=int, help="Attack a seeded sample of this many rows.  [default: all]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice.")
 @click.option("--budget", type=int, help="The most queries per text.")
-@click.option("--max-changed", type=float, help="The largest share of words that may change, such as 0.2.")
+@max_changed_option
 @click.option(
     "--constraint",
     metavar="EXPRESSION",
@@ -97,6 +99,7 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
     try:
         with watch() as observer:
             if options["resume"] and model is None:
+                refuse_beside_resume(ctx)
                 run = api.resume(out, observer=observer, **speed)
             else:
                 run = api.attack(

@@ -23,10 +23,10 @@ def print_certificate(screen: Console, certificate: Certificate, method: Mapping
     line.append(f"{truth}  ({certificate.copies} copies, {certificate.words} words")
     line.append(", longer than the model reads)" if certificate.truncated else ")")
     screen.print(line, soft_wrap=True)
-    screen.print(f"{statement(certificate, method)}.", markup=False, highlight=False, soft_wrap=True)
+    screen.print(f"{statement(certificate, method)}.", highlight=False, soft_wrap=True)
     if certificate.premise is not None:
-        screen.print(f"premise: {certificate.premise}", style="dim", markup=False, highlight=False, soft_wrap=True)
-    screen.print(certificate.text, markup=False, highlight=False, soft_wrap=True)
+        screen.print(f"premise: {certificate.premise}", style="dim", highlight=False, soft_wrap=True)
+    screen.print(certificate.text, highlight=False, soft_wrap=True)
     screen.print()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text as Line
 
 from stockade.certify.run import CertificateRun
 from stockade.cli.tables import console
@@ -58,7 +59,7 @@ def print_threats(screen: Console, run: CertificateRun) -> None:
     for key, numbers in run.summary["methods"].items():
         alpha = numbers["alpha"] if numbers["sound"] else None
         chance = "" if alpha is None else f"; wrong with a chance of at most {alpha:g} for {together}"
-        screen.print(f"[bold]{key}[/]: {numbers['threat']}{chance}", soft_wrap=True)
+        screen.print(Line.assemble((key, "bold"), f": {numbers['threat']}{chance}"), soft_wrap=True)
         if numbers["truncated"]:
             screen.print(
                 f"{numbers['truncated']} texts are longer than the model reads: every copy is cut alike, so the "

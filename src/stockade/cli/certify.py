@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from stockade.cli.inputs import data_options, defense_option, input_options, model_and_data, model_options
+from stockade.cli.inputs import (
+    data_options,
+    defense_option,
+    input_options,
+    model_and_data,
+    model_options,
+    refuse_beside_resume,
+)
 from stockade.core.errors import OptionError
 
 
@@ -31,7 +38,8 @@ from stockade.core.errors import OptionError
 @click.option("--resume", is_flag=True, help="Go on with the run in --out; MODEL and DATA may be left out.")
 @defense_option
 @input_options
-def command(model: str | None, data: str | None, **options: Any) -> int:
+@click.pass_context
+def command(context: click.Context, /, model: str | None, data: str | None, **options: Any) -> int:
     """Certify the texts of DATA for MODEL, which stands in a defense that can be certified: ranmask, partition,
     deletion or safer.
 
@@ -52,6 +60,7 @@ def command(model: str | None, data: str | None, **options: Any) -> int:
     try:
         with watch() as observer:
             if options["resume"] and model is None:
+                refuse_beside_resume(context)
                 run = resume_certification(out, observer=observer, **speed)
             else:
                 run = certify(

@@ -47,7 +47,7 @@ def command(out: Path, limit: int, seed: int) -> None:
     runs = [_attacked(f"builtin:{victim}", folder / victim, limit, seed) for victim in VICTIMS]
     screen.print(summary_table([(run.name, run) for run in runs], screen.width))
     for run in runs:
-        print_warnings(screen, run)
+        print_warnings(screen, run.summary["warnings"])
     example = next((record for run in reversed(runs) for record in run.records("pwws", "success")), None)
     if example is not None:
         screen.print(f"\nFor example, {example.original_prediction} becomes {example.adversarial_prediction}:")
@@ -58,7 +58,7 @@ def command(out: Path, limit: int, seed: int) -> None:
     )
     before, after = runs[VICTIMS.index(HARDENED)], _hardened(folder, limit, seed)
     screen.print(summary_table([("before", before), ("after", after)], screen.width))
-    print_warnings(screen, after)
+    print_warnings(screen, after.summary["warnings"])
     runs.append(after)
     report = write_report(runs, folder / "report.html")
     screen.print(

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stockade.cli.inputs import data_options, input_options, model_options
+from stockade.cli.inputs import (
+    data_options,
+    input_options,
+    max_changed_option,
+    model_options,
+    refuse_beside_resume,
+)
 from stockade.core.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -63,7 +69,7 @@ _PASSED_ON = (
     help="Answers that a search averages where a defense is randomised; 1 leaves that way out.",
 )
 @click.option("--budget", type=int, help="The most queries per text.")
-@click.option("--max-changed", type=float, help="The largest share of words that may change, such as 0.2.")
+@max_changed_option
 @click.option(
     "--constraint",
     metavar="EXPRESSION",
@@ -72,7 +78,8 @@ _PASSED_ON = (
 @click.option("--out", type=click.Path(path_type=Path), help="The folder.  [default: runs/evaluate-DATE-TIME]")
 @click.option("--resume", is_flag=True, help="Go on with the evaluation in --out; leave MODEL and DATA out.")
 @input_options
-def command(inputs: tuple[str, ...], **options: Any) -> int:
+@click.pass_context
+def command(context: click.Context, /, inputs: tuple[str, ...], **options: Any) -> int:
     """Evaluate MODEL… on DATA: bare and in each --defense, under each --attack, on the same texts.
 
     MODEL and DATA are as for `stockade attack`. Each --defense is a column of the grid; a chain is written from the
@@ -91,6 +98,8 @@ def command(inputs: tuple[str, ...], **options: Any) -> int:
     out = options["out"] or Path("runs") / f"evaluate-{datetime.now():%Y%m%d-%H%M%S}"
     if options["resume"] and options["out"] is None:
         raise OptionError("--resume needs the evaluation's folder: name it with --out.")
+    if options["resume"] and not inputs:
+        refuse_beside_resume(context)
     models, data = (list(inputs[:-1]), inputs[-1]) if len(inputs) > 1 else (list(inputs), None)
     try:
         with watch() as observer:
@@ -111,14 +120,25 @@ def command(inputs: tuple[str, ...], **options: Any) -> int:
     _print(found)
     if not any(row["made"] and row["clean"]["accuracy"]["value"] is not None for row in found.numbers["rows"]):
         raise InputError(
-            f"No model has a usable answer to any of the {found.numbers['data']['size']} texts; the runs in "
-            f"{out / 'models'} say why, see them with: stockade show"
+            f"No model has a usable answer to any of the {found.numbers['data']['size']} texts; the first: "
+            f"{_first_reason(found)}"
         )
     return 0
 
 
+def _first_reason(found: Evaluation) -> str:
+    """Why the first part of the grid that failed did so, or the first text in the first of its runs."""
+    from stockade.runs.run import Run
+
+    for failure in found.numbers["failures"]:
+        return str(failure["reason"])
+    runs = (Run(path.parent) for path in sorted((found.folder / "models").rglob("manifest.json")))
+    reasons = (record.reason for run in runs for record in run.records(status="error"))
+    return next((reason for reason in reasons if reason), "no reason was recorded.")
+
+
 def _print(found: Evaluation) -> None:
-    from stockade.cli.tables import console
+    from stockade.cli.tables import console, print_warnings
     from stockade.evaluation import tables
     from stockade.evaluation.about import about, headline
 
@@ -135,16 +155,14 @@ def _print(found: Evaluation) -> None:
             screen.print(f"\n{title}", highlight=False)
             _print_table(screen, table)
     screen.print()
-    screen.print(f"95 % intervals: {found.folder / 'evaluation.md'}", highlight=False, soft_wrap=True, markup=False)
+    screen.print(f"95 % intervals: {found.folder / 'evaluation.md'}", highlight=False, soft_wrap=True)
     for sentence in headline(numbers):
-        screen.print(sentence, highlight=False, soft_wrap=True, markup=False)
+        screen.print(sentence, highlight=False, soft_wrap=True)
     for sentence in tables.failure_sentences(numbers):
-        screen.print(f"not measured: {sentence}", highlight=False, soft_wrap=True, markup=False)
-    for warning in numbers["warnings"]:
-        screen.print("[bold yellow]warning:[/] ", end="")
-        screen.print(warning, soft_wrap=True, highlight=False, markup=False)
+        screen.print(f"not measured: {sentence}", highlight=False, soft_wrap=True)
+    print_warnings(screen, numbers["warnings"])
     page = found.folder / "evaluation.html"
-    screen.print(f"Evaluation: {found.folder}  ·  page: {page}", soft_wrap=True, highlight=False, markup=False)
+    screen.print(f"Evaluation: {found.folder}  ·  page: {page}", soft_wrap=True, highlight=False)
 
 
 def _print_table(screen: Console, table: Table) -> None:

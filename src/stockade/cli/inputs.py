@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from stockade.core.errors import InputError, OptionError
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from stockade.runs.run import Run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+_TAKEN_WITH_RESUME = ("resume", "out", "concurrency", "batch_tokens")
 
 _COLUMNS = (
     click.option("--text-column", help="The column of the text (of the hypothesis in pairs)."),
@@ -44,6 +47,21 @@ _OPTIONS = (
     click.option(
         "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
     ),
+)
+
+
+def _share_of_words(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    """A limit in percent, or one that nothing can meet, would look like a model that cannot be fooled."""
+    if value is not None and not 0 < value <= 1:
+        raise OptionError(f"--max-changed is {value:g}, expected a share of the words above 0, at most 1, such as 0.2.")
+    return value
+
+
+max_changed_option = click.option(
+    "--max-changed",
+    type=float,
+    callback=_share_of_words,
+    help="The largest share of words that may change, such as 0.2.",
 )
 
 
@@ -105,6 +123,20 @@ def model_and_data(model: str | None, data: str | None, example: str) -> tuple[s
         missing = "MODEL and DATA are" if model is None else "DATA is"
         raise OptionError(f"{missing} missing, as in: {example}")
     return model, data
+
+
+def refuse_beside_resume(context: click.Context, taken: Collection[str] = ()) -> None:
+    """A run that is resumed by its folder alone takes everything from there: options that would have no effect are
+    refused, those that only change its speed and those in `taken` are not.
+    """
+    for name, value in context.params.items():
+        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and value and name not in (*_TAKEN_WITH_RESUME, *taken):
+            option = next(one.opts[0] for one in context.command.params if one.name == name)
+            raise OptionError(
+                f"{option} has no effect on what is resumed without MODEL and DATA: everything is as it was begun. "
+                "Leave it out, or start anew with another --out."
+            )
 
 
 def refuse_if_all_failed(run: Run) -> None:

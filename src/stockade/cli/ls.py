@@ -10,14 +10,14 @@ import click
 if TYPE_CHECKING:
     from stockade.core.catalogue import Published
 
-KINDS = ("attacks", "defenses", "certificates", "models", "data")
+KINDS = ("attacks", "defenses", "certificates", "models", "data", "studies")
 
 
 @click.command("ls")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def command(kind: str | None, as_json: bool) -> None:
-    """List attacks, defenses, ways to certify, built-in models and names that can be trained, built-in data."""
+    """List attacks, defenses, ways to certify, built-in models and names to train, built-in data, studies."""
     listing = {name: _LISTS[name]() for name in ([kind] if kind else KINDS)}
     if as_json:
         click.echo(json.dumps(listing[kind] if kind else listing, indent=2))
@@ -94,10 +94,26 @@ def _data() -> list[dict[str, Any]]:
     ]
 
 
+def _studies() -> list[dict[str, Any]]:
+    from stockade.studies.running import STUDIES
+
+    return [
+        {"name": entry.name, "summary": entry.summary, "several_models": entry.several_models}
+        for entry in STUDIES.values()
+    ]
+
+
 def _plain(value: Any) -> str:
     return (
         "+".join(value) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
     )
 
 
-_LISTS = {"attacks": _attacks, "defenses": _defenses, "certificates": _certificates, "models": _models, "data": _data}
+_LISTS = {
+    "attacks": _attacks,
+    "defenses": _defenses,
+    "certificates": _certificates,
+    "models": _models,
+    "data": _data,
+    "studies": _studies,
+}

@@ -13,17 +13,38 @@ if TYPE_CHECKING:
     from stockade.runs.run import Run
 
 
+_NO_RUNS = {
+    "plan.json": ("an evaluation or a study", ("evaluation.html", "study.html")),
+    "tune.json": ("a search of options", ("tune.html",)),
+}
+"""Folders of ours that are no runs, by the file that tells them: what they are, and their pages."""
+
+
 def open_run(folder: Path) -> Run | CertificateRun:
     """A run of either kind."""
     from stockade.certify.run import CertificateRun
     from stockade.runs.manifest import read_manifest
     from stockade.runs.run import Run
 
-    if not folder.is_dir():
-        raise RunError(f"{folder} is not a run folder: there is no such folder.")
+    refuse_no_run(folder)
     if read_manifest(folder).get("command") == "certify":
         return CertificateRun(folder)
     return Run(folder)
+
+
+def refuse_no_run(folder: Path) -> None:
+    """Say of a folder that holds runs, or something else of ours, what it is and what to name instead."""
+    if not folder.is_dir():
+        raise RunError(f"{folder} is not a run folder: there is no such folder.")
+    if (folder / "manifest.json").exists():
+        return
+    for file, (kind, pages) in _NO_RUNS.items():
+        if (folder / file).exists():
+            page = next((folder / name for name in pages if (folder / name).exists()), None)
+            told = f" Its page is {page}." if page else ""
+            inside = next((path.parent for path in sorted(folder.rglob("manifest.json"))), None)
+            runs = f" Name one of the runs in it, such as {inside}." if inside else ""
+            raise RunError(f"{folder} is {kind}, not a run of one attack or of certificates.{told}{runs}")
 
 
 def open_alike(folders: Sequence[Path]) -> list[Run] | list[CertificateRun]:

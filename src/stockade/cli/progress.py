@@ -72,7 +72,7 @@ def _bars(elapsed: bool = False) -> Bars:
     from rich.console import Console
 
     columns: list[progress.ProgressColumn] = [
-        progress.TextColumn("{task.description}"),
+        progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TextColumn("{task.fields[numbers]}"),

@@ -51,6 +51,8 @@ def command(run: Path, attack: str | None, method: str | None, status: str | Non
 def _show_examples(screen: Console, run: Run, attack: str | None, status: str | None, limit: int) -> None:
     from typing import cast
 
+    from rich.text import Text as Line
+
     from stockade.cli.opened import check_name, chosen_status
     from stockade.cli.tables import diff_line
     from stockade.core.records import Status
@@ -62,12 +64,10 @@ def _show_examples(screen: Console, run: Run, attack: str | None, status: str | 
         before, after = record.original_prediction or "–", record.adversarial_prediction
         verdict = f"{before} → {after}" if after else f"{before}, {record.status}: {record.reason}"
         pushed = f", {record.pushed_out} words pushed out of what the model reads" if record.pushed_out else ""
-        screen.print(
-            f"[bold]{record.attack}[/] example {record.id}  {verdict}  ({record.queries} queries{pushed})",
-            highlight=False,
-        )
+        told = f" example {record.id}  {verdict}  ({record.queries} queries{pushed})"
+        screen.print(Line.assemble((record.attack, "bold"), told))
         if record.premise is not None:
-            screen.print(f"premise: {record.premise}", style="dim", markup=False, highlight=False, soft_wrap=True)
+            screen.print(f"premise: {record.premise}", style="dim", highlight=False, soft_wrap=True)
         screen.print(diff_line(record), soft_wrap=True)
         screen.print()
         shown += 1

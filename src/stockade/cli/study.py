@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from stockade.cli.inputs import data_options, defense_option, input_options, model_options, refuse_if_all_failed
+from stockade.cli.inputs import (
+    data_options,
+    defense_option,
+    input_options,
+    model_options,
+    refuse_beside_resume,
+    refuse_if_all_failed,
+)
 from stockade.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -113,6 +120,8 @@ def command(context: click.Context, /, name: str, inputs: tuple[str, ...], **opt
     out = options["out"] or Path("runs") / f"study-{name}-{datetime.now():%Y%m%d-%H%M%S}"
     if options["resume"] and options["out"] is None:
         raise OptionError("--resume needs the run's folder: name it with --out.")
+    if options["resume"] and not inputs:
+        refuse_beside_resume(context, taken=("name", *_OWN))
     models, data = (list(inputs[:-1]), inputs[-1]) if len(inputs) > 1 else (list(inputs), None)
     given = {option: options[option] for option in _SHARED}
     own = {option: options[option] for option in _OWN if _is_given(context, option)}
@@ -145,7 +154,7 @@ def _is_given(context: click.Context, option: str) -> bool:
 
 
 def _print(found: Study, headline: list[str], tables: list[tuple[str, Table]]) -> None:
-    from stockade.cli.tables import console
+    from stockade.cli.tables import console, print_warnings
 
     screen = console()
     numbers = found.numbers
@@ -159,8 +168,7 @@ def _print(found: Study, headline: list[str], tables: list[tuple[str, Table]]) -
     screen.print()
     for sentence in headline:
         screen.print(sentence, highlight=False, soft_wrap=True)
-    for warning in numbers["warnings"]:
-        screen.print(f"[bold yellow]warning:[/] {warning}", soft_wrap=True, highlight=False)
+    print_warnings(screen, numbers["warnings"])
     screen.print(f"Study: {found.folder}  ·  page: {found.folder / 'study.html'}", soft_wrap=True, highlight=False)
 
 
@@ -176,6 +184,9 @@ def _print_table(screen: Console, table: Table) -> None:
 
 
 def _print_order(screen: Console, order: Mapping[str, Any]) -> None:
+    from rich.text import Text as Line
+
     style = {True: "green", False: "red", None: "dim"}[order["holds"]]
-    screen.print(f"  [{style}]{order['verdict']:<13}[/] {order['claim']}: ", end="", highlight=False, soft_wrap=True)
-    screen.print(order["numbers"], style="dim", highlight=False, soft_wrap=True)
+    verdict = f"{order['verdict']:<13}"
+    line = Line.assemble("  ", (verdict, style), f" {order['claim']}: ", (order["numbers"], "dim"))
+    screen.print(line, soft_wrap=True)

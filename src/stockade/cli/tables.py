@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -20,25 +20,27 @@ _STYLES = {"replace": "bold red", "insert": "bold green", "delete": "strike yell
 
 
 def console() -> Console:
-    """Standard output; wide when it is a file or pipe, because nobody wraps those."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=_PIPE_WIDTH)
+    """Standard output; wide when it is a file or pipe, because nobody wraps those. Brackets and :names: between colons
+    are printed as they are: most of what is printed are names and texts of the user.
+    """
+    plain = Console(markup=False, emoji=False)
+    return plain if plain.is_terminal else Console(markup=False, emoji=False, width=_PIPE_WIDTH)
 
 
 def print_run(run: Run) -> None:
     """The run's numbers, its warnings, and where everything is."""
     screen = console()
     screen.print(summary_table([(run.name, run)], screen.width))
-    print_warnings(screen, run)
+    print_warnings(screen, run.summary["warnings"])
     if not run.summary["complete"]:
         screen.print(f"Not complete; go on with: stockade attack --resume --out {run.folder}", soft_wrap=True)
     page = run.folder / "report.html"
     screen.print(f"Results: {run.folder}  ·  page: {page}  ·  examples: stockade show {run.folder}", soft_wrap=True)
 
 
-def print_warnings(screen: Console, run: Run) -> None:
-    for warning in run.summary["warnings"]:
-        screen.print(f"[bold yellow]warning:[/] {warning}", soft_wrap=True)
+def print_warnings(screen: Console, warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        screen.print(Line.assemble(("warning:", "bold yellow"), f" {warning}"), soft_wrap=True)
 
 
 def summary_table(runs: Sequence[tuple[str, Run]], width: int) -> Table:

@@ -15,7 +15,24 @@ if TYPE_CHECKING:
     from stockade.tuning.running import Tuned
     from stockade.tuning.trials import Trial
 
-_SHARED = ("ranges", "trials", "seconds", "sampler", "clean_weight", "least_clean", "limit", "seed", "budget")
+_SHARED = (
+    "ranges",
+    "trials",
+    "seconds",
+    "sampler",
+    "clean_weight",
+    "least_clean",
+    "limit",
+    "seed",
+    "budget",
+    "workers",
+    "max_words",
+    "concurrency",
+    "batch_tokens",
+    "resume",
+    "mlm",
+    "encoder",
+)
 
 
 @click.command("tune")
@@ -71,10 +88,6 @@ def command(model: str, data: str, **options: Any) -> int:
             options["defense"],
             attack=options["attack"],
             out=out,
-            workers=options["workers"],
-            resume=options["resume"],
-            mlm=options["mlm"],
-            encoder=options["encoder"],
             data_options=data_options(options),
             model_options=model_options({**options, "defense": ()}),
             observer=_print_trial,

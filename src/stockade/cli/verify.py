@@ -26,9 +26,11 @@ def command(run: Path, resample: bool, model: str | None, **options: Any) -> int
     certificates: compute every radius again from what was counted, without the model; with --resample ask the model
     about fresh copies too.
     """
+    from stockade.cli.opened import refuse_no_run
     from stockade.core.errors import OptionError
     from stockade.runs.manifest import read_manifest
 
+    refuse_no_run(run)
     if read_manifest(run).get("command") == "certify":
         return _certificates(run, resample, model, options)
     if resample:

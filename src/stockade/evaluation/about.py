@@ -16,7 +16,7 @@ def about(numbers: Numbers) -> str:
     limits = []
     if numbers["budget"]:
         limits.append(f"at most {numbers['budget']:,} queries per text")
-    if numbers["max_changed"]:
+    if numbers["max_changed"] is not None:
         limits.append(f"at most {numbers['max_changed']:.0%} of the words changed")
     if numbers["constraint"]:
         limits.append(f"candidates keep {numbers['constraint']}")

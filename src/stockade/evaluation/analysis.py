@@ -121,6 +121,7 @@ def _shares(counted: Mapping[int, Mapping[str, int]]) -> Numbers:
     for one in counted.values():  # success = 1 - robust / clean, for every row this package reports
         assert one["robust"] + one["fooled"] == one["attacked"] <= one["n"], one
     return {
+        "clean_accuracy": share_over_seeds({seed: (one["attacked"], one["n"]) for seed, one in counted.items()}),
         "robust_accuracy": share_over_seeds({seed: (one["robust"], one["n"]) for seed, one in counted.items()}),
         "success_rate": share_over_seeds({seed: (one["fooled"], one["attacked"]) for seed, one in counted.items()}),
         "n": {str(seed): one["n"] for seed, one in counted.items()},

@@ -29,6 +29,7 @@ def _content(numbers: Mapping[str, Any]) -> dict[str, Any]:
     made_with = {name: numbers[name] for name in (*_MADE_WITH, "max_changed", "constraint")}
     return {
         "numbers": numbers,
+        "randomised": any(row["made"] and not row["deterministic"] for row in numbers["rows"]),
         "about": about(numbers),
         "headline": headline(numbers),
         "main": tables.main_table(numbers),

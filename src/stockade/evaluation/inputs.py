@@ -72,6 +72,13 @@ class Inputs:
         for name, source in self._sources.items():
             self._check_source(name, source)
 
+    def check(self) -> None:
+        """Models and data that were given again must be those of the plan, even if nothing is left to ask them."""
+        for premade in (None, *self._premade):
+            self._source(premade)
+        for name in self._given:
+            self.model(name)
+
     def model(self, name: str) -> Classifier:
         """The bare model."""
         if self._held is None or self._held[0] != name:

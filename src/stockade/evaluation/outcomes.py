@@ -9,6 +9,7 @@ from typing import Any, Literal
 from stockade.evaluation.grid import Row, Statuses
 
 Fate = Literal["robust", "fooled", "wrong", "unknown"]
+_FROM_BEST: tuple[Fate, ...] = ("robust", "unknown", "wrong", "fooled")
 
 
 def fates(answers: Mapping[str, Any], cells: Sequence[Statuses]) -> dict[str, Fate]:
@@ -16,8 +17,8 @@ def fates(answers: Mapping[str, Any], cells: Sequence[Statuses]) -> dict[str, Fa
     robust if none has.
 
     A randomised model may be wrong in one cell and right in another. As with successes, half of the draws decide: a
-    text is wrong if it is so in the clean pass, or in at least half of the cells. Were one cell enough, the worst case
-    would fall with the number of cells alone.
+    text is wrong if it is so in the clean pass, or in at least half of the cells. Were one cell enough, robust accuracy
+    would fall with the number of ways alone.
 
     Unknown, and left out of all shares, is a text that survives some cells and ended in an error in others. One that is
     fooled or wrong anyway is known: an error can hide a success, never undo one.
@@ -46,14 +47,19 @@ def cell_fates(statuses: Statuses) -> dict[str, Fate]:
 
 
 def row_fates(row: Row, seed: int, attacks: Sequence[str]) -> dict[str, Fate] | None:
-    """The worst case of a row over some attacks and all ways; None if no cell of theirs has numbers."""
-    cells = [
-        row.cells[attack, way, seed].statuses
-        for attack in attacks
-        for way in row.ways
-        if (attack, way, seed) in row.cells
-    ]
-    return fates(row.answers[seed], cells) if cells else None
+    """The worst case of a row over some attacks and all ways; None if no cell of theirs has numbers.
+
+    It is the worst of the fates under each attack, not the fate over all their cells at once: a text that one attack
+    finds wrong in half of its cells could else be outvoted by the cells of the others, and the worst case be better
+    than that attack's own number.
+    """
+    met = [cells for attack in attacks if (cells := _cells(row, seed, attack))]
+    found = [fates(row.answers[seed], cells) for cells in met]
+    return {text: max((one[text] for one in found), key=_FROM_BEST.index) for text in found[0]} if found else None
+
+
+def _cells(row: Row, seed: int, attack: str) -> list[Statuses]:
+    return [row.cells[attack, way, seed].statuses for way in row.ways if (attack, way, seed) in row.cells]
 
 
 def is_complete(row: Row, seeds: Sequence[int], attacks: Sequence[str]) -> bool:

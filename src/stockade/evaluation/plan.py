@@ -47,6 +47,8 @@ def read_plan(folder: Path) -> Plan:
     path = folder / FILE_NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+        if "study" in content:
+            raise RunError(f"{folder} is a study: go on with stockade study {content['study']} --resume --out {folder}")
         if content.pop("schema") != SCHEMA:
             raise ValueError("it has the format of another version")
         return Plan(**{**content, "defenses": tuple(content["defenses"])})

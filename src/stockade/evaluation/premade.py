@@ -17,7 +17,7 @@ from stockade.datasets.files import open_file
 from stockade.datasets.table import Table, is_missing
 
 CHANGED_NAMES = ("adversarial", "adversarialtext", "perturbedtext", "perturbed", "advtext", "attackedtext")
-_STATUS_NAMES = ("status", "resulttype")
+_STATUS_NAMES = ("status", "resulttype", "result")
 _SUCCESSES = ("success", "successful")
 _TRUE_LABEL_NAMES = ("groundtruthoutput", "groundtruth", "truelabel", "goldlabel", *LABEL_NAMES)
 _BRACKETS = re.compile(r"\[\[(.*?)\]\]")

@@ -50,6 +50,10 @@ class EvaluationRequest:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise OptionError(f"--{name} is {value}, expected a whole number from 1 up.")
+        if self.max_changed is not None and not 0 < self.max_changed <= 1:
+            raise OptionError(
+                f"--max-changed is {self.max_changed:g}, expected a share of the words above 0, at most 1, such as 0.2."
+            )
 
     @property
     def language(self) -> LanguageModels:

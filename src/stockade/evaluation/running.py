@@ -160,9 +160,13 @@ def _planned(folder: Path, request: EvaluationRequest | None, resume: bool) -> t
     """The plan of the folder, or a new one."""
     if request is None or (resume and (folder / FILE_NAME).exists()):
         plan = read_plan(folder)
-        if request is not None:
-            check_same(folder, plan, request)
-        return plan, Inputs(request or EvaluationRequest.from_description(plan.request))
+        if request is None:
+            return plan, Inputs(EvaluationRequest.from_description(plan.request))
+        check_same(folder, plan, request)
+        inputs = Inputs(request)
+        inputs.hold_to(plan)
+        inputs.check()
+        return plan, inputs
     refuse_existing(folder, FILE_NAME)
     inputs = Inputs(request)
     plan = inputs.make_plan()

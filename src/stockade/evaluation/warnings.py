@@ -13,6 +13,8 @@ MUCH = 0.1
 """So much more robust accuracy the direct way than another way is called flattering."""
 _ENOUGH = 10
 _SMALL = 0.05
+_BY_CHANCE = 0.5
+"""The p of two texts against none: from here on a difference of two ways says nothing."""
 Numbers = Mapping[str, Any]
 
 
@@ -56,8 +58,8 @@ def _flattered(row: Numbers) -> list[str]:
         if DIRECT not in robust:
             continue
         worst = min(robust, key=lambda way: robust[way])
-        if robust[DIRECT] - robust[worst] >= MUCH:
-            test = found["ways"][worst]["against_direct"]
+        test = found["ways"][worst].get("against_direct")
+        if robust[DIRECT] - robust[worst] >= MUCH and (test is None or test["p"] < _BY_CHANCE):
             sure = test is not None and test["p"] < _SMALL
             told.append(
                 f"{attack} leaves {robust[DIRECT]:.0%} robust the direct way, but {robust[worst]:.0%} by way of {worst}"

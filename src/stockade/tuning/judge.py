@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -24,6 +24,16 @@ from stockade.tuning.space import Value
 from stockade.tuning.trials import Goal, Trial, reference
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of the attack in each trial; the last two change how fast it is, never its results."""
+
+    budget: int | None = None
+    max_words: int = 5_000
+    concurrency: int = 64
+    batch_tokens: int | None = None
+
+
 @dataclass(frozen=True)
 class Judge:
     """A model, texts, an attack, and the defense whose options are tried; sent to other processes as it is.
@@ -40,7 +50,7 @@ class Judge:
     fixed: Mapping[str, Value]
     seed: int
     goal: Goal
-    budget: int | None
+    limits: Limits
     data_options: DataOptions
     model_options: ModelOptions
     language: LanguageModels
@@ -54,6 +64,24 @@ class Judge:
         source = self.data_options.load(self.data)
         limit, label_map = self.data_options.limit, self.data_options.label_map
         return prepare_examples(source, self.bare.labels, limit=limit, seed=self.seed, label_map=label_map)
+
+    @cached_property
+    def settings(self) -> AttackSettings:
+        limits = self.limits
+        speed = limits.concurrency, limits.batch_tokens
+        return AttackSettings((make_attack(self.attack),), self.seed, limits.budget, limits.max_words, *speed)
+
+    def check(self) -> None:
+        """What no trial could do without is an error before the first: the attack, the model, the texts, and what the
+        defense needs of the model.
+        """
+        _ = self.settings, self.examples
+        self.language.check()
+        wrap(self.bare, [make_defense(reference(self.defense, self.preset, dict(self.fixed), {}))], seed=self.seed)
+
+    def unloaded(self) -> Judge:
+        """The same without the model and the texts, light enough for another process."""
+        return replace(self)
 
     def try_options(self, number: int, options: dict[str, Value]) -> Trial:
         """The trial of these options; options that do not fit together are a trial with an error."""
@@ -69,11 +97,10 @@ class Judge:
         named = make_defense(reference(self.defense, self.preset, dict(self.fixed), options))
         model = wrap(self.bare, [named], seed=self.seed, language=self.language)
         twin = model.twin() if isinstance(model, Defended) else None
-        settings = AttackSettings((make_attack(self.attack),), self.seed, self.budget)
         with tempfile.TemporaryDirectory(prefix="stockade-tune-") as folder:
-            run_attacks(model, self.examples, settings, Path(folder), language=self.language, through=twin)
+            run_attacks(model, self.examples, self.settings, Path(folder), language=self.language, through=twin)
             with Store(Path(folder)) as store:
-                key = settings.attacks[0].key
+                key = self.settings.attacks[0].key
                 numbers = summarise_attack(store.records(key), store.effort(key))
                 reasons = [record.reason for record in store.records(key, "error")]
         seconds = round(time.monotonic() - started, 3)

@@ -40,8 +40,8 @@ def render_page(tuned: Tuned) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         f"<title>Search: {escape(tuned.folder.name)}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{escape(tuned.folder.name)}</h1>",
-        f'<p class="about">A search by Stockade {__version__}: {len(tuned.trials)} trials. The best was chosen because '
-        "it was the best on these texts: attack it on others before you quote a number.</p>",
+        f'<p class="about">{escape(about(tuned))} The best was chosen because it was the best on these texts: attack '
+        f"it on others before you quote a number. Stockade {__version__}.</p>",
         f"<p>Best: <code>{escape(best)}</code></p>",
         *(f"<figure>{plot}</figure>" for plot in (trials_plot(rated), options_plot(rated)) if plot),
         "<h2>Trials</h2>",
@@ -51,6 +51,22 @@ def render_page(tuned: Tuned) -> str:
     return "\n".join(parts) + "\n"
 
 
+def about(tuned: Tuned) -> str:
+    """What was searched, on what, and what was made larger."""
+    found, trials = tuned.config, len(tuned.trials)
+    ranges = ", ".join(f"{name} in {values}" for name, values in found["ranges"].items())
+    fixed = "".join(f", {name}={value}" for name, value in found["fixed"].items())
+    goal = found["goal"]
+    weight = f" + {goal['clean_weight']:g} × clean accuracy" if goal["clean_weight"] else ""
+    least = "" if goal["least_clean"] is None else f", where clean accuracy is at least {goal['least_clean']:g}"
+    budget = "" if found["budget"] is None else f", at most {found['budget']:,} queries per text"
+    return (
+        f"{trials} {'trial' if trials == 1 else 'trials'} of {found['defense']} ({ranges}{fixed}) around "
+        f"{found['model']}, attacked by {found['attack']} on {found['texts']:,} texts of {found['data']}{budget}; "
+        f"sampler {found['sampler']}, seed {found['seed']}. Objective: robust accuracy{weight}{least}."
+    )
+
+
 def trials_plot(rated: Sequence[Trial]) -> str:
     """Objective and both accuracies of each trial, and the best objective so far; empty without trials."""
     if not rated:
@@ -58,7 +74,8 @@ def trials_plot(rated: Sequence[Trial]) -> str:
 
     def draw(axes: Any) -> None:
         numbers = [trial.number for trial in rated]
-        axes.plot(numbers, [trial.clean for trial in rated], "o", color=CLEAN, markersize=5, label="clean accuracy")
+        clean = {"markersize": 8, "markerfacecolor": "none"}  # a ring, seen around a dot of the same height too
+        axes.plot(numbers, [trial.clean for trial in rated], "o", color=CLEAN, label="clean accuracy", **clean)
         axes.plot(numbers, [trial.robust for trial in rated], "o", color=ROBUST, markersize=5, label="robust accuracy")
         axes.plot(numbers, [trial.objective for trial in rated], "_", color=INK, markersize=9, label="objective")
         axes.step(numbers, _best_so_far(rated), where="post", color=INK, linewidth=1, label="best objective so far")

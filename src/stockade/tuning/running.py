@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import multiprocessing
 import pickle
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from stockade.core.differences import differences
 from stockade.core.errors import OptionError, RunError
-from stockade.core.files import make_folder, refuse_existing, write_json
 from stockade.defenses.registry import NamedDefense, make_defense
-from stockade.jobs import DataOptions, ModelOptions, reference_of
+from stockade.jobs import DataOptions, ModelOptions
 from stockade.models.language import LanguageModels
-from stockade.tuning.judge import Judge
+from stockade.tuning.config import Config, begin, describe, read_config
+from stockade.tuning.judge import Judge, Limits
 from stockade.tuning.samplers import Sampler, make_sampler
 from stockade.tuning.space import Range, default_ranges, read_ranges
 from stockade.tuning.trials import Goal, Trial, TrialFile, best_of, missing_numbers, reference
 
-CONFIG_NAME = "tune.json"
 Observer = Callable[[Trial], None]
 
 
@@ -38,6 +37,8 @@ class Tuned:
     trials: tuple[Trial, ...]
     best: Trial | None
     best_defense: str | None
+    config: Config = field(default_factory=dict, repr=False)
+    """What was searched, as `tune.json` holds it."""
 
 
 def tune(
@@ -57,6 +58,9 @@ def tune(
     seed: int = 0,
     budget: int | None = None,
     workers: int = 1,
+    max_words: int = 5_000,
+    concurrency: int = 64,
+    batch_tokens: int | None = None,
     resume: bool = False,
     mlm: str | None = None,
     encoder: str | None = None,
@@ -89,7 +93,7 @@ def tune(
         fixed,
         seed,
         Goal(clean_weight, least_clean),
-        budget,
+        Limits(budget, max_words, concurrency, batch_tokens),
         options,
         model_options or ModelOptions(),
         LanguageModels(mlm, encoder),
@@ -100,9 +104,9 @@ def tune(
     for name, one in space.items():
         for value in one.ends:  # a value that cannot be is told before anything is written
             make_defense(reference(named.name, named.preset, fixed, {name: value}))
-    judge.language.check()
+    judge.check()
     folder = Path(out)
-    _begin(folder, _described(judge, space, sampler), resume)
+    begin(folder, describe(judge, space, sampler), resume)
     kept = TrialFile(folder)
     done = kept.begin()
     deadline = None if seconds is None else time.monotonic() + seconds
@@ -115,14 +119,11 @@ def tune(
 
 def read_tuned(folder: Path) -> Tuned:
     """The trials of a search's folder and the best of them."""
-    try:
-        config = json.loads((folder / CONFIG_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RunError(f"{folder} is no search: {CONFIG_NAME} cannot be read ({error}).") from None
+    config = read_config(folder)
     found = TrialFile(folder).read()
     best = best_of(found)
     line = None if best is None else reference(config["defense"], config["preset"], config["fixed"], best.options)
-    return Tuned(folder, tuple(found), best, line)
+    return Tuned(folder, tuple(found), best, line, config)
 
 
 def _run(
@@ -130,7 +131,7 @@ def _run(
 ) -> Iterator[Trial]:
     """New trials as they end; rounds of as many as there are workers."""
     missing = missing_numbers(done, wanted)
-    packed = pickle.dumps(judge) if workers > 1 else b""
+    packed = pickle.dumps(judge.unloaded()) if workers > 1 else b""
     with _workforce(workers) as pool:
         for start in range(0, len(missing), workers):
             if deadline is not None and time.monotonic() > deadline:
@@ -142,10 +143,20 @@ def _run(
                 finished = iter([judge.try_options(numbers[0], chosen[0])])
             else:
                 tasks = [pool.submit(_try, packed, *one) for one in zip(numbers, chosen, strict=True)]
-                finished = (task.result() for task in as_completed(tasks))
+                finished = map(_result, as_completed(tasks))
             for trial in finished:
                 done.append(trial)
                 yield trial
+
+
+def _result(task: Future[Trial]) -> Trial:
+    try:
+        return task.result()
+    except BrokenProcessPool:
+        raise RunError(
+            "A worker process ended in the middle of a trial (is there memory for all of them?). The finished trials "
+            "are kept: go on with --resume and fewer --workers."
+        ) from None
 
 
 @contextmanager
@@ -153,8 +164,22 @@ def _workforce(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     if workers == 1:
         yield None
         return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    others = set(multiprocessing.active_children())
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
+    try:
         yield pool
+    except BaseException:  # nobody would keep what the workers still find
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """In a worker process: Ctrl-C reaches the whole group, and one answer to it is enough."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @lru_cache(maxsize=1)
@@ -184,33 +209,3 @@ def _space(named: NamedDefense, ranges: Sequence[str], fixed: Mapping[str, Any])
     if not space:
         raise OptionError(f"{named.name} has no option with a natural range: name one, as in --range rate=0.1..0.9.")
     return space
-
-
-def _described(judge: Judge, space: Mapping[str, Range], sampler: str) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "model": reference_of(judge.model),
-        "data": reference_of(judge.data),
-        "attack": judge.attack,
-        "defense": judge.defense,
-        "preset": judge.preset,
-        "fixed": dict(judge.fixed),
-        "ranges": {name: str(one) for name, one in sorted(space.items())},
-        "sampler": sampler,
-        "seed": judge.seed,
-        "limit": judge.data_options.limit,
-        "budget": judge.budget,
-        "goal": dataclasses.asdict(judge.goal),
-    }
-
-
-def _begin(folder: Path, config: Mapping[str, Any], resume: bool) -> None:
-    if not resume or not (folder / CONFIG_NAME).exists():
-        refuse_existing(folder, CONFIG_NAME)
-        make_folder(folder)
-        write_json(folder / CONFIG_NAME, config)
-        return
-    before = json.loads((folder / CONFIG_NAME).read_text(encoding="utf-8"))
-    found = differences(before, config)
-    if found is not None:
-        raise RunError(f"{folder} is another search: {found}. Use the same options, or choose another --out.")

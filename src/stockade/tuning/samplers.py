@@ -74,7 +74,14 @@ class OptunaSampler:
                 study.add_trial(
                     optuna.trial.create_trial(params=params, distributions=distributions, value=trial.objective)
                 )
-        return [dict(study.ask(distributions).params) for _ in numbers]
+        return [
+            {name: self._short(name, value) for name, value in study.ask(distributions).params.items()} for _ in numbers
+        ]
+
+    def _short(self, name: str, value: Value) -> Value:
+        """With as many digits as a random draw has: the best options are there to be pasted."""
+        one = self.space[name]
+        return one.short(value) if isinstance(one, Numbers) and isinstance(value, float) else value
 
     def _distribution(self, one: Range) -> Any:
         distributions = self.optuna.distributions

@@ -32,8 +32,12 @@ class Numbers:
         if self.whole and not self.logarithmic:
             return rng.randint(int(self.low), int(self.high))
         drawn = rng.uniform(low, high)
-        value = min(self.high, max(self.low, math.exp(drawn) if self.logarithmic else drawn))
-        return round(value) if self.whole else float(f"{value:.4g}")
+        value = math.exp(drawn) if self.logarithmic else drawn
+        return round(min(self.high, max(self.low, value))) if self.whole else self.short(value)
+
+    def short(self, value: float) -> float:
+        """A number of the range with four digits, or one of its ends."""
+        return min(self.high, max(self.low, float(f"{value:.4g}")))
 
     @property
     def ends(self) -> tuple[Value, ...]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stockade.core.errors import RunError
+from stockade.core.errors import OptionError, RunError
+from stockade.core.files import write_text
 from stockade.tuning.space import Value
 
 FILE_NAME = "trials.jsonl"
@@ -25,6 +26,12 @@ class Goal:
 
     clean_weight: float = 0.0
     least_clean: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.least_clean is not None and not 0 <= self.least_clean <= 1:
+            raise OptionError(f"--least-clean is {self.least_clean}, expected a share from 0 to 1, such as 0.8.")
+        if self.clean_weight < 0:
+            raise OptionError(f"--clean-weight is {self.clean_weight}, expected 0 or more: clean texts are no harm.")
 
     def value(self, clean: float, robust: float) -> float:
         if self.least_clean is not None and clean < self.least_clean:
@@ -71,7 +78,7 @@ class TrialFile:
     def begin(self) -> list[Trial]:
         """The trials so far; the file is made whole, so that new lines can follow."""
         trials = self.read()
-        self.path.write_text("".join(map(_line, trials)), encoding="utf-8")
+        write_text(self.path, "".join(map(_line, trials)))  # a crash here must not cost the trials so far
         return trials
 
     def add(self, trial: Trial) -> None:

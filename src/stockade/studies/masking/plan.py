@@ -107,8 +107,11 @@ def read_plan(folder: Path) -> Plan:
     path = folder / FILE_NAME
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        if content.pop("study") != NAME or content.pop("schema") != SCHEMA:
-            raise RunError(f"{path} is of another study or version, expected a plan of the study {NAME}.")
+        if content.pop("study", None) != NAME or content.pop("schema", None) != SCHEMA:
+            raise RunError(
+                f"{path} is of an evaluation, another study or another version, expected a plan of the study {NAME}. "
+                "Name its folder with --out."
+            )
         settings = content["settings"]
         return Plan(
             **{
