@@ -11,11 +11,10 @@ evaluate` does: directly and in all ways that apply to it, on the same test text
 95 % t-interval; under an attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts
 that survive everything. p is McNemar's exact test of the worst case against the undefended model, the disagreements of
 all seeds together. Below the table, the same test for what the papers claim of single attacks, attacked directly as
-they did, and with a text counted as robust only if no way of that attack fools it. A text on which a randomised model
-is wrong in half of all cells counts as wrong there, so these shares are not to the digit those of the table.
-DeepWordBug comes as its paper describes it (words chosen once, up to 30 letters changed) and as TextAttack has it,
-which is what RanMASK's authors attacked with. What is finished in --out is read, not repeated, so several processes can
-share the seeds, and a last one prints the table.
+they did, and with a text counted as robust only if no way of that attack fools it. DeepWordBug comes as its paper
+describes it (words chosen once, up to 30 letters changed) and as TextAttack has it, which is what RanMASK's authors
+attacked with. What is finished in --out is read, not repeated, so several processes can share the seeds, and a last one
+prints the table.
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ from scipy.stats import t as student
 
 import stockade as st
 from stockade.core.statistics import mcnemar
+from stockade.evaluation.grid import folder_names
+from stockade.evaluation.outcomes import cell_fates, fates
 
 TEXTFOOLER = "textfooler"
 ATTACKS = (TEXTFOOLER, "bert-attack", "deepwordbug", "deepwordbug@textattack")
@@ -146,8 +147,13 @@ def premade(options: argparse.Namespace, seed: int) -> Path:
     return path
 
 
+def evaluation_folder(options: argparse.Namespace, row: Row, seed: int) -> Path:
+    name = "".join(c if c.isalnum() else "-" for c in row.name)
+    return Path(options.out) / f"seed-{seed}" / "evaluations" / name
+
+
 def evaluated(options: argparse.Namespace, row: Row, seed: int) -> st.Evaluation:
-    folder = options.out / f"seed-{seed}" / "evaluations" / "".join(c if c.isalnum() else "-" for c in row.name)
+    folder = evaluation_folder(options, row, seed)
     return st.evaluate(
         str(trained(options, row.model, seed)),
         options.test,
@@ -168,14 +174,19 @@ def paired(before: Sequence[bool], after: Sequence[bool]) -> str:
     return f"{100 * fmean(before):.1f} → {100 * fmean(after):.1f}, p = {mcnemar(gained, lost):.2g} (+{gained} −{lost})"
 
 
-def robust(options: argparse.Namespace, row: Row, attack: str, way: str = "") -> list[bool]:
-    """Whether each text survives an attack in one way, or in all, seed after seed."""
-    return [
-        one.fate != "wrong" and not any(by.startswith(f"{attack}, {way}") for by in one.fooled_by)
-        for seed in options.seeds
-        for one in sorted(evaluated(options, row, seed).examples, key=lambda one: one.id)
-        if one.defense == row.chain
-    ]
+def robust(options: argparse.Namespace, row: Row, attack: str, direct: bool) -> list[bool]:
+    """Whether each text survives an attack the direct way, or in all ways, seed after seed: what the table counts."""
+    found: list[bool] = []
+    for seed in options.seeds:
+        (place,) = evaluation_folder(options, row, seed).glob(f"models/*/{folder_names([row.chain])[0]}")
+        answers = json.loads((place / "answers-0.json").read_text(encoding="utf-8"))
+        cells = {
+            way: {one.id: one.status for one in st.Run(place / attack / f"{way}-0").records(attack)}
+            for way in (["direct"] if direct else answers["ways"])
+        }
+        came_of = cell_fates(cells["direct"]) if direct else fates(answers, list(cells.values()))
+        found += [came_of[text] == "robust" for text in sorted(came_of)]
+    return found
 
 
 def right_on_premade(options: argparse.Namespace, name: str) -> list[bool]:
@@ -199,9 +210,9 @@ def claims(options: argparse.Namespace, rows: Mapping[str, Row]) -> Iterator[str
         for attack in options.attacks if name.startswith("RanMASK") else (TEXTFOOLER,):
             if name not in rows or attack not in attacks_on(options, rows[name]):
                 continue
-            before = robust(options, bare, attack)
-            for way, told in (("direct", "directly"), ("", "in all ways")):
-                pair = paired(before, robust(options, rows[name], attack, way))
+            before = robust(options, bare, attack, direct=True)
+            for direct, told in ((True, "directly"), (False, "in all ways")):
+                pair = paired(before, robust(options, rows[name], attack, direct))
                 yield f"undefended → {name}, {attack} {told}: {pair}"
 
 

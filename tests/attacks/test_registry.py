@@ -46,3 +46,10 @@ def test_options_of_the_wrong_kind_are_refused(reference: str) -> None:
 def test_the_list_of_attacks_needs_no_torch() -> None:
     code = "import sys; from stockade.attacks.registry import attacks; attacks(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("share", [20, 0, -0.1])
+def test_a_limit_that_is_no_share_of_the_words_is_refused(share: float) -> None:
+    for reference, options in ((f"pwws:max_changed={share}", {}), ("textfooler", {"max_changed": share})):
+        with pytest.raises(OptionError, match="expected a share of the words above 0, at most 1"):
+            make_attack(reference, **options)

@@ -9,6 +9,7 @@ from typing import Any
 
 from stockade.attacks.constraints import Constraint
 from stockade.attacks.options import chosen_options
+from stockade.attacks.word_attack import check_max_changed
 from stockade.core.catalogue import Catalogue, Published
 from stockade.core.protocols import Attack, ResourcefulAttack
 
@@ -54,4 +55,5 @@ def make_attack(reference: str, preset: str | None = None, **options: Any) -> Na
     """
     found = _CATALOGUE.find(reference, preset)
     made = found.entry.make(**chosen_options("--attack", found, options))
+    check_max_changed(getattr(made, "max_changed", None))
     return NamedAttack(found.entry.name, found.preset, made, found.key)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 from stockade.attacks.articles import repaired
 from stockade.attacks.constraints import Constraint, MaxChanged, conjunction
+from stockade.core.errors import OptionError
 from stockade.core.text import Text
+
+
+def check_max_changed(share: float | None) -> None:
+    """Refuse a limit in percent, or one that nothing can meet: the model would look as if nothing could fool it."""
+    if share is not None and not 0 < share <= 1:
+        raise OptionError(f"--max-changed is {share:g}, expected a share of the words above 0, at most 1, such as 0.2.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,9 +51,9 @@ _OPTIONS = (
 
 
 def _share_of_words(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
-    """A limit in percent, or one that nothing can meet, would look like a model that cannot be fooled."""
-    if value is not None and not 0 < value <= 1:
-        raise OptionError(f"--max-changed is {value:g}, expected a share of the words above 0, at most 1, such as 0.2.")
+    from stockade.attacks.word_attack import check_max_changed
+
+    check_max_changed(value)
     return value
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from stockade.attacks.registry import NamedAttack, make_attack
+from stockade.attacks.word_attack import check_max_changed
 from stockade.core.errors import OptionError
 from stockade.evaluation.chains import Chain, parse_chains
 from stockade.jobs import DataOptions, ModelOptions, reference_of
@@ -50,10 +51,7 @@ class EvaluationRequest:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise OptionError(f"--{name} is {value}, expected a whole number from 1 up.")
-        if self.max_changed is not None and not 0 < self.max_changed <= 1:
-            raise OptionError(
-                f"--max-changed is {self.max_changed:g}, expected a share of the words above 0, at most 1, such as 0.2."
-            )
+        check_max_changed(self.max_changed)
 
     @property
     def language(self) -> LanguageModels:
