@@ -16,6 +16,7 @@ from stockade.certify.dealing import toss
 from stockade.certify.dealt import Dealt
 from stockade.certify.evidence import Sampled, read_evidence
 from stockade.certify.laws import DeletionLaw, MaskingLaw
+from stockade.certify.registry import make_method
 from stockade.certify.sequential import Plan, Tally
 from stockade.certify.verify import recompute
 from stockade.core.files import write_json
@@ -92,6 +93,12 @@ def looked_at_instead_of_dealt(told: Told) -> None:
     forged(told, Sampled(evidence.law, "gap", plan, 1, Tally((0, 5000), 5000)))
 
 
+def curtailed_instead_of_dealt(told: Told) -> None:
+    plan = make_method("ranmask-gap").method.plan(None)
+    copies = plan.looks[-1]
+    forged(told, Sampled(dealt(told).law, "gap", plan, 1, Tally((0, copies), copies)))
+
+
 def chosen_against_the_votes(told: Told) -> None:
     told["selection"] = told["selection"][::-1]
 
@@ -141,6 +148,7 @@ FORGERIES: list[tuple[str, str, Callable[[Told], None], str]] = [
     ("ranmask:rate=0.7", "ranmask-gap", with_stakes_of_nothing, "other copies than those that chose the class"),
     ("ranmask:rate=0.7", "ranmask-gap", bet_on_one_by_one, "looked at by another plan than the run's"),
     ("ranmask:rate=0.7", "ranmask-gap", looked_at_instead_of_dealt, "looked at by another plan than the run's"),
+    ("ranmask:rate=0.7", "ranmask-gap", curtailed_instead_of_dealt, "looked at by another plan than the run's"),
     ("ranmask:rate=0.7", "ranmask-gap", chosen_against_the_votes, "another class was chosen"),
     ("ranmask:rate=0.7", "ranmask-gap", of_another_text, "the run has no text of this number"),
     ("deletion:kept_chance=0.3", "deletion", all_that_there_are, "of 150 different copies, the text has None"),
