@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
+from inspect import signature
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from stockade.runs.run import Run
 from stockade.runs.similarity import measure_similarities
 from stockade.runs.store import FILE_NAME as STORE_NAME
 from stockade.runs.store import Store
+from stockade.training.options import TrainingOptions
 from stockade.training_request import TrainingRequest
 
 if TYPE_CHECKING:
@@ -165,6 +167,9 @@ def train(
     an interrupted training goes on and ends with the weights of an unbroken one; `data` and the rest may then be left
     out.
     """
+    allowed = {one.name for one in fields(TrainingOptions)}
+    for name in options.keys() - allowed:
+        raise unknown_name("training option", name, allowed | signature(train).parameters.keys() - {"options"})
     if resume and data is None:
         told = {"architecture": architecture, "model": model, "validation": validation, "preset": preset, **options}
         given = [name for name, value in told.items() if value is not None]

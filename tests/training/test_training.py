@@ -258,6 +258,12 @@ def test_options_out_of_range(options: dict[str, Any], said: str) -> None:
         TrainingOptions().changed(**options)
 
 
+def test_an_argument_by_the_name_of_the_command_is_answered_with_its_own(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r'no training option "arch".*Did you mean "architecture"'):
+        st.train([{"text": "fine", "label": 1}], arch="CNN-W-Random-1", out=tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
 def test_options_from_text() -> None:
     found = TrainingOptions().changed(patience="none", clip="0.5", epochs="3", class_weights="balanced")
     assert (found.patience, found.clip, found.epochs, found.class_weights) == (None, 0.5, 3, "balanced")

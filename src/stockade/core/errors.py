@@ -64,6 +64,7 @@ class ScoringFailed(SearchStopped):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> OptionError:
     """An `OptionError` that lists what exists and offers the nearest name."""
     names = sorted(known)
-    near = difflib.get_close_matches(name.lower(), names, n=1)
+    begun = [one for one in names if one.startswith(name.lower())] if len(name) > 2 else []
+    near = begun or difflib.get_close_matches(name.lower(), names, n=1)
     hint = f' Did you mean "{near[0]}"?' if near else ""
     return OptionError(f'There is no {kind} "{name}" (found: {", ".join(names)}).{hint}')

@@ -1,10 +1,11 @@
-"""Shares with their intervals, and the paired test of two of them."""
+"""Shares with their intervals, the paired test of two of them, and what chance would do."""
 
 from __future__ import annotations
 
 import math
 
 _Z = 1.959963984540054
+_RARE = 0.05
 
 
 def wilson(hits: int, trials: int) -> dict[str, float | None]:
@@ -22,3 +23,10 @@ def mcnemar(one: int, other: int) -> float:
     from scipy.stats import binomtest
 
     return float(binomtest(one, one + other).pvalue) if one + other else 1.0
+
+
+def below_chance(right: int, texts: int, classes: int) -> bool:
+    """Whether guessing among `classes` would be right on so few of `texts` less than once in 20 times."""
+    from scipy.stats import binom
+
+    return bool(binom.cdf(right, texts, 1 / classes) < _RARE)

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stockade.evaluation.ways import DIRECT
+from stockade.runs.metrics import swapped_labels
 
 SHARP = 0.5
 """From this share of texts on which all copies vote alike, a search that follows scores mostly sees nothing."""
 MUCH = 0.1
 """So much more robust accuracy the direct way than another way is called flattering."""
-_ENOUGH = 10
 _SMALL = 0.05
 _BY_CHANCE = 0.5
 """The p of two texts against none: from here on a difference of two ways says nothing."""
@@ -24,13 +24,9 @@ def row_warnings(row: Numbers, texts: int, labels: Sequence[str]) -> list[str]:
 
 
 def _below_chance(row: Numbers, texts: int, labels: Sequence[str]) -> list[str]:
-    accuracy, chance = row["clean"]["accuracy"]["value"], 1 / max(1, len(labels))
-    if accuracy is None or texts < _ENOUGH or accuracy >= chance:
-        return []
-    return [
-        f"right on only {accuracy:.0%} of the clean texts, below chance ({chance:.0%}): are the labels swapped? "
-        f"The model's classes are {', '.join(labels)}; set the order with --label-map."
-    ]
+    accuracy = row["clean"]["accuracy"]["value"]
+    told = None if accuracy is None else swapped_labels(round(accuracy * texts), texts, labels)
+    return [told] if told else []
 
 
 def _sharp_votes(row: Numbers) -> list[str]:

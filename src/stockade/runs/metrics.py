@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stockade.core.records import Record
-from stockade.core.statistics import wilson
+from stockade.core.statistics import below_chance, wilson
 from stockade.runs.store import Effort
 
 SCHEMA = 1
-_ENOUGH = 10
 _SHARP = 0.5
 
 
@@ -76,15 +75,10 @@ def warnings_for(
     if not summaries:
         return []
     first = next(iter(summaries.values()))
-    accuracy, chance = first["clean_accuracy"]["value"], 1 / max(1, len(labels))
     warnings = []
-    if accuracy is not None and first["n"] >= _ENOUGH and accuracy < chance:
-        warnings.append(
-            f"The model is right on only {accuracy:.0%} of the clean texts, below chance ({chance:.0%}): "
-            "are the labels swapped? "
-            f"The model's classes are {', '.join(labels)}; set the order with --label-map."
-        )
-    elif accuracy == 0 and first["n"]:
+    if swapped := swapped_labels(first["attacked"], first["n"], labels):
+        warnings.append(f"The model is {swapped}")
+    elif first["n"] and not first["attacked"]:
         warnings.append("The model is wrong on every clean text, so nothing was attacked: are the labels swapped?")
     if sharp is not None and sharp >= _SHARP:
         warnings.append(
@@ -95,6 +89,17 @@ def warnings_for(
         if summary["errors"]:
             warnings.append(f"{name}: {summary['errors']} examples ended in an error and are left out of all rates.")
     return warnings
+
+
+def swapped_labels(right: int, texts: int, labels: Sequence[str]) -> str | None:
+    """What to tell of a model that is right less often than by chance."""
+    if not texts or not below_chance(right, texts, len(labels)):
+        return None
+    return (
+        f"right on only {right / texts:.0%} of the clean texts, below chance ({1 / len(labels):.0%}): "
+        "are the labels swapped? "
+        f"The model's classes are {', '.join(labels)}; set the order with --label-map."
+    )
 
 
 def sharp_votes(records: Iterable[Record]) -> float | None:
