@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -17,7 +16,6 @@ import stockade as st
 from stockade.certify.evidence import Sampled
 from stockade.certify.export import DOCUMENTS
 from stockade.certify.laws import MaskingLaw
-from stockade.certify.pages.changeable import changeable_words
 from stockade.certify.pages.ground import _reached, ground
 from stockade.certify.pages.headline import headline
 from stockade.certify.pages.page import render_page
@@ -28,7 +26,6 @@ from stockade.certify.pages.tables import MethodNumbers, all_methods, number_row
 from stockade.certify.sequential import Plan, Tally
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Probabilities
-from stockade.lexicon.perturbation_sets import load_perturbation_sets
 from tests.toys import WeightVictim
 
 VICTIM = WeightVictim({"good": 4.0}, bias=-0.1)
@@ -292,14 +289,12 @@ VECTORS = "good 1 0 0\nfine 1 0.1 0\ngreat 1 -0.1 0\nbad -1 0 0\nawful -1 0.1 0\
 
 
 @pytest.fixture
-def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """Two sets, good-fine-great and bad-awful; film and story have none."""
     monkeypatch.setenv("STOCKADE_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "vectors.txt"
     path.write_text(VECTORS)
-    load_perturbation_sets.cache_clear()
-    yield str(path)
-    load_perturbation_sets.cache_clear()
+    return str(path)
 
 
 def test_with_synonyms_only_words_that_have_some_are_marked(table: str) -> None:
@@ -312,8 +307,6 @@ def test_with_synonyms_only_words_that_have_some_are_marked(table: str) -> None:
     assert [word for word, marked in article.words if marked] == ['"good"', "bad,"]
     assert "any 2 of 2 words with synonyms, of 8 in all" in article.text
     Path(table).write_text(VECTORS.replace("film 0 0 1", "film 1 0 0.1"))  # film has synonyms now: another table
-    load_perturbation_sets.cache_clear()
-    changeable_words.__globals__["_synonym_sets"].cache_clear()
     (article,) = page_of(run).articles
     assert not any(marked for _, marked in article.words)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from stockade.core.errors import OptionError
 from stockade.core.text import Text
 from stockade.defenses.registry import make_defense
 from stockade.defenses.safer import Safer
-from stockade.lexicon.perturbation_sets import load_perturbation_sets
 from stockade.training.objective import Batch, CrossEntropy
 from tests.defenses.adversarial_kit import make_batch, make_kit
 from tests.toys import WeightVictim
@@ -32,13 +30,11 @@ story 0 1 -1
 
 
 @pytest.fixture
-def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("STOCKADE_CACHE", str(tmp_path / "cache"))
     path = tmp_path / "vectors.txt"
     path.write_text(VECTORS)
-    load_perturbation_sets.cache_clear()
-    yield str(path)
-    load_perturbation_sets.cache_clear()
+    return str(path)
 
 
 def safer(table: str, **options: object) -> Safer:

@@ -150,7 +150,7 @@ def test_files_and_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     lines = [f"{word} " + " ".join(f"{x:.4f}" for x in rng.normal(size=3)) for word in words]
     path = tmp_path / "vectors.txt"
     path.write_text("\n".join(lines))
-    load_perturbation_sets.cache_clear()
+    perturbation_sets._sets_of.cache_clear()
     first = load_perturbation_sets(str(path), 0.8, 0, 4)
     told = {word: first.of(word) for word in words}
     assert sum(map(len, told.values())) > 6
@@ -161,13 +161,13 @@ def test_files_and_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     with monkeypatch.context() as patched:
         patched.setattr(perturbation_sets, "similar_pairs", never)
-        load_perturbation_sets.cache_clear()
+        perturbation_sets._sets_of.cache_clear()
         again = load_perturbation_sets(str(path), 0.8, 0, 4)
     assert {word: again.of(word) for word in words} == told
     kept.write_bytes(b"broken")
-    load_perturbation_sets.cache_clear()
+    perturbation_sets._sets_of.cache_clear()
     assert {word: load_perturbation_sets(str(path), 0.8, 0, 4).of(word) for word in words} == told
-    load_perturbation_sets.cache_clear()
+    perturbation_sets._sets_of.cache_clear()
 
 
 def test_the_table_of_a_run_does_not_change_the_defense(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -175,10 +175,10 @@ def test_the_table_of_a_run_does_not_change_the_defense(monkeypatch: pytest.Monk
     own = Neighbours(("good", "fine"), np.array([[100, 1], [100, 2]], dtype=np.int8))
     package = Neighbours(("calm", "quiet", "loud"), np.array([[100, 1], [100, 2], [-100, 0]], dtype=np.int8))
     monkeypatch.setattr("stockade.lexicon.neighbours._built_in", lambda: package)
-    load_perturbation_sets.cache_clear()
+    perturbation_sets._sets_of.cache_clear()
     with use_neighbours(own):
         sets = load_perturbation_sets(None, 0.8, 0)
-    load_perturbation_sets.cache_clear()
+    perturbation_sets._sets_of.cache_clear()
     assert sets.of("calm") == ("calm", "quiet")
     assert sets.of("good") == ()
 
@@ -194,3 +194,12 @@ def test_no_word_of_the_shipped_table_is_lost_to_its_case() -> None:
     pairs = np.array([(0, row) for row in range(1, len(words))], dtype=np.int32)
     lost = set(range(1, len(words))) - set(pairs_of_like_case(words, pairs)[:, 1].tolist())
     assert {words[row] for row in lost} == set()
+
+
+def test_a_file_that_was_changed_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STOCKADE_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "vectors.txt"
+    path.write_text("good 1 0\nfine 1 0.1\nfilm -1 0.5\n")
+    assert load_perturbation_sets(str(path), 0.8, 0).of("film") == ()
+    path.write_text("good 1 0\nfilm 1 0.1\nfine -1 0.5\nstory 0 -1\n")
+    assert load_perturbation_sets(str(path), 0.8, 0).of("film") == ("good", "film")

@@ -14,6 +14,17 @@ from typing import Any, TypeVar
 from stockade.core.errors import RunError
 
 Made = TypeVar("Made")
+FileState = tuple[int, int, int]
+"""Size, time of the last change, and number of a file: another one when the file is."""
+
+
+def file_state(path: str | Path) -> FileState | None:
+    """What tells whether a file was changed; None if there is none that could be read."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ino
 
 
 def refuse_existing(folder: Path, ours: str) -> None:

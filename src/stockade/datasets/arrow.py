@@ -107,7 +107,7 @@ def place(number: int) -> str:
 def _open(file: DataFile) -> Any:
     parquet = import_module("pyarrow.parquet")
     file.check_unchanged()
-    if file.stamp[0] == 0:
+    if file.path.stat().st_size == 0:
         raise DataError(f"{file.name} is empty, expected a parquet table. Write it again.")
     try:
         return parquet.ParquetFile(file.path, buffer_size=_PAGE_BUFFER, pre_buffer=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 
 from stockade.core.errors import DataError
+from stockade.core.files import FileState, file_state
 
 _DISGUISES = (
     (b"\xff\xfe", "The file looks like UTF-16: save it as UTF-8."),
@@ -31,11 +31,11 @@ class DataFile:
     """A file of data and what it looked like when it was first seen."""
 
     path: Path
-    stamp: tuple[int, int, int]
+    state: FileState | None
 
     @classmethod
     def at(cls, path: Path) -> DataFile:
-        return cls(path, _stamp(path))
+        return cls(path, file_state(path))
 
     @property
     def name(self) -> str:
@@ -48,11 +48,7 @@ class DataFile:
 
     def check_unchanged(self) -> None:
         """Raise if this is not the file it was when it was first seen."""
-        try:
-            same = _stamp(self.path) == self.stamp
-        except OSError:
-            same = False
-        if not same:
+        if self.state is None or file_state(self.path) != self.state:
             raise DataError(
                 f"{self.name} has changed since it was opened, so its row numbers no longer mean the same texts. "
                 "Start again, and leave the file alone until the run has ended."
@@ -113,8 +109,3 @@ def unreadable(path: Path, error: OSError) -> DataError:
     """The error for a file that the system will not let us read."""
     reason = error.strerror or str(error)
     return DataError(f"{path} cannot be read ({reason}). Check the path and its permissions.")
-
-
-def _stamp(path: Path) -> tuple[int, int, int]:
-    status = os.stat(path)
-    return status.st_size, status.st_mtime_ns, status.st_ino

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 
+from stockade.core.files import FileState, file_state
 from stockade.core.text import is_single_word
 from stockade.lexicon import Neighbours, load_neighbours, load_tagger, read_neighbours, use_neighbours
 
@@ -15,7 +15,7 @@ NEAREST = 100
 def neighbour_table(path: str | None) -> Neighbours:
     """The table of a file, else the package's own: a defense does not change with the table an attacker was given."""
     if path is not None:
-        return _table_of(path, Path(path).stat().st_mtime_ns if Path(path).is_file() else 0)
+        return _table_of(path, file_state(path))
     with use_neighbours(None):
         return load_neighbours()
 
@@ -26,7 +26,7 @@ def table_resources(path: str | None) -> dict[str, str]:
 
 
 @lru_cache(maxsize=2)
-def _table_of(path: str, _changed: int) -> Neighbours:
+def _table_of(path: str, _state: FileState | None) -> Neighbours:
     return read_neighbours(path)
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.core.files import replace_file
+from stockade.core.files import FileState, file_state, replace_file
 from stockade.core.text import Text
 from stockade.engine.batching import cache_folder
 from stockade.lexicon.neighbours import Neighbours, load_neighbours, read_neighbours, use_neighbours
@@ -134,7 +134,6 @@ def joint_overlap(sets: Iterable[WordSet], changed: int) -> float:
     return float(np.prod(sorted(one.overlap for one in sets)[:changed]))
 
 
-@lru_cache(maxsize=4)
 def load_perturbation_sets(
     vectors: str | None = None, min_cosine: float = 0.8, directions: int = 8, maximum: int = 100
 ) -> PerturbationSets:
@@ -142,6 +141,13 @@ def load_perturbation_sets(
 
     Comparing all words takes some seconds, so the pairs are kept in the user's cache folder.
     """
+    return _sets_of(vectors, None if vectors is None else file_state(vectors), min_cosine, directions, maximum)
+
+
+@lru_cache(maxsize=4)
+def _sets_of(
+    vectors: str | None, _state: FileState | None, min_cosine: float, directions: int, maximum: int
+) -> PerturbationSets:
     with use_neighbours(None):  # a table that a run has for its attacks does not change the model it attacks
         table = load_neighbours() if vectors is None else read_neighbours(vectors)
     found = refined(table.matrix, directions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from stockade.certify.certificate import Certificate
@@ -23,7 +22,7 @@ def changeable_words(certificate: Certificate, defenses: Sequence[Mapping[str, A
     law = (certificate.evidence or {}).get("law", {})
     if law.get("kind") != "SynonymLaw":
         return (True,) * certificate.words
-    sets = _synonym_sets(_frozen(defenses))
+    sets = _synonym_sets(defenses)
     text = Text.parse(certificate.text)
     found = () if sets is None else sets.in_text(text)
     if list(synonym_law(text, found).overlaps) != list(law["overlaps"]):
@@ -32,18 +31,13 @@ def changeable_words(certificate: Certificate, defenses: Sequence[Mapping[str, A
     return tuple(at in places for at in range(certificate.words))
 
 
-def _frozen(defenses: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, Any], ...]:
-    """The options of SAFER, among the defenses of a run."""
-    options: Mapping[str, Any] = next((one["options"] for one in defenses if one["name"] == "safer"), {})
-    return tuple(sorted(options.items()))
-
-
-@lru_cache(maxsize=4)
-def _synonym_sets(options: tuple[tuple[str, Any], ...]) -> PerturbationSets | None:
+def _synonym_sets(defenses: Sequence[Mapping[str, Any]]) -> PerturbationSets | None:
+    """The sets of SAFER, among the defenses of a run; None if they cannot be had here."""
     from stockade.defenses.registry import make_defense
 
+    options: Mapping[str, Any] = next((one["options"] for one in defenses if one["name"] == "safer"), {})
     try:
-        sets: PerturbationSets = make_defense("safer", **dict(options)).defense.sets()
+        sets: PerturbationSets = make_defense("safer", **options).defense.sets()
     except StockadeError:
         return None
     return sets
