@@ -16,7 +16,7 @@ def document(certificate: Certificate, manifest: Mapping[str, Any]) -> dict[str,
         **described(certificate),
         "selection": None if certificate.selection is None else list(certificate.selection),
         "sound": method["sound"],
-        "threat": method["threat"],
+        "threat": threat_in_words(method, certificate.premise is not None),
         "alpha": alpha_of(certificate),
         "options": method["options"],
         "model": manifest["model"]["reference"],
@@ -37,10 +37,16 @@ def statement(certificate: Certificate, method: Mapping[str, Any]) -> str:
         return f"NOT A CERTIFICATE. Claimed: {certificate.predicted}, radius {certificate.radius}"
     alpha = alpha_of(certificate)
     chance = "" if alpha is None else f" (wrong with a chance of at most {alpha:g} over the draws)"
-    threat = _with_radius(method["threat"], certificate.radius)
+    threat = _with_radius(threat_in_words(method, certificate.premise is not None), certificate.radius)
     if certificate.radius == 0:
         return f"The class is {certificate.predicted}; nothing is said of changed texts{chance}"
     return f"The class stays {certificate.predicted} under {threat}{chance}"
+
+
+def threat_in_words(method: Mapping[str, Any], pair: bool) -> str:
+    """What an attacker may do; of a pair only to the hypothesis, as nothing of the premise is ever hidden."""
+    told = str(method["threat"])
+    return f"{told}, in the hypothesis alone, the premise as it is" if pair else told
 
 
 def _with_radius(threat: str, radius: int) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stockade.certify.certificate import Certificate
+from stockade.certify.documents import threat_in_words
 from stockade.certify.medians import certified_curve, curve_band, median_bound, median_rate
 from stockade.core.statistics import wilson
 
@@ -31,7 +32,7 @@ def summarise_method(
     curve = zip(certified_curve(radii), curve_band(radii, BAND), strict=True) if radii else ()
     return {
         "sound": method["sound"],
-        "threat": method["threat"],
+        "threat": threat_in_words(method, any(one.premise is not None for one in certificates)),
         "alpha": method["options"].get("alpha"),
         "n": len(known),
         "errors": statuses["error"],
