@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import stockade as st
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import ImportanceObjective, TokenScores, WordVocabulary
 from stockade.core.text import Text
-from stockade.defenses.defended import Defended
+from stockade.defenses.defended import Defended, remarks_on
 from stockade.defenses.five import Five
 from stockade.defenses.registry import make_defense, wrap
 from stockade.models.huggingface import HuggingFaceClassifier
+from stockade.report.html import render_page
+from stockade.report.markdown import render_markdown
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import WeightVictim
 
@@ -95,6 +99,31 @@ def test_the_signal_to_noise_ratio_is_that_of_the_lengths() -> None:
     assert Five(deviation=2.0).signal_to_noise(VocabularyVictim({})) == pytest.approx(10 / (2 * np.sqrt(2)))
     with pytest.raises(ModelError, match="needs the input vectors of the model's words"):
         Five().signal_to_noise(OpenVictim({}))
+
+
+def test_results_tell_the_ratio_and_what_it_means(tmp_path: Path) -> None:
+    few, many = (
+        st.defend(VocabularyVictim(WEIGHTS), "five", deviation=deviation, samples=2) for deviation in (2.0, 50.0)
+    )
+    for defended, ratio, overwritten in ((few, "3.5", False), (many, "0.14", True)):
+        (told,) = remarks_on(defended)
+        assert told.startswith(f"five: the signal-to-noise ratio is {ratio} (")
+        assert told.endswith("compare with mask-top.") == overwritten
+    assert remarks_on(st.defend(OpenVictim(WEIGHTS), "five")) == []
+    run = st.attack(many, [(STRING, "positive")], "deepwordbug", out=tmp_path / "run")
+    assert run.summary["remarks"] == [told]
+    assert told in render_page([run])
+    assert told in render_markdown([run])
+    found = st.evaluate(
+        VocabularyVictim(WEIGHTS),
+        [(STRING, "positive")],
+        attacks=["deepwordbug"],
+        defenses=["five:deviation=50,samples=2"],
+        out=tmp_path / "evaluation",
+    )
+    assert found.row("five:deviation=50,samples=2")["remarks"] == [told]
+    for kind in ("md", "html"):
+        assert f"five:deviation=50,samples=2: {told}" in (found.folder / f"evaluation.{kind}").read_text()
 
 
 def test_presets_say_what_the_paper_says() -> None:

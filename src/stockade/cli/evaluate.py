@@ -140,7 +140,7 @@ def _first_reason(found: Evaluation) -> str:
 def _print(found: Evaluation) -> None:
     from stockade.cli.tables import console, print_warnings
     from stockade.evaluation import tables
-    from stockade.evaluation.about import about, headline
+    from stockade.evaluation.about import about, headline, remarks
 
     screen, numbers = console(), found.numbers
     screen.print(about(numbers), highlight=False, soft_wrap=True)
@@ -156,7 +156,7 @@ def _print(found: Evaluation) -> None:
             _print_table(screen, table)
     screen.print()
     screen.print(f"95 % intervals: {found.folder / 'evaluation.md'}", highlight=False, soft_wrap=True)
-    for sentence in headline(numbers):
+    for sentence in [*headline(numbers), *remarks(numbers)]:
         screen.print(sentence, highlight=False, soft_wrap=True)
     for sentence in tables.failure_sentences(numbers):
         screen.print(f"not measured: {sentence}", highlight=False, soft_wrap=True)

@@ -31,11 +31,17 @@ def print_run(run: Run) -> None:
     """The run's numbers, its warnings, and where everything is."""
     screen = console()
     screen.print(summary_table([(run.name, run)], screen.width))
+    print_remarks(screen, run.summary["remarks"])
     print_warnings(screen, run.summary["warnings"])
     if not run.summary["complete"]:
         screen.print(f"Not complete; go on with: stockade attack --resume --out {run.folder}", soft_wrap=True)
     page = run.folder / "report.html"
     screen.print(f"Results: {run.folder}  ·  page: {page}  ·  examples: stockade show {run.folder}", soft_wrap=True)
+
+
+def print_remarks(screen: Console, remarks: Iterable[str]) -> None:
+    for remark in remarks:
+        screen.print(f"note: {remark}", soft_wrap=True, highlight=False)
 
 
 def print_warnings(screen: Console, warnings: Iterable[str]) -> None:

@@ -54,6 +54,13 @@ class TwinnedDefense(Protocol):
 
 
 @runtime_checkable
+class RemarkableDefense(Protocol):
+    """A defense of which a reader of results should know something that depends on the model."""
+
+    def remarks(self, inner: Classifier) -> Sequence[str]: ...
+
+
+@runtime_checkable
 class ResourcefulDefense(Protocol):
     """A defense whose answers depend on files besides its options."""
 
@@ -134,5 +141,15 @@ def defenses_of(classifier: Classifier) -> list[dict[str, Any]]:
     found = []
     while isinstance(classifier, Defended):
         found.append(classifier.described())
+        classifier = classifier.inner
+    return found
+
+
+def remarks_on(classifier: Classifier) -> list[str]:
+    """What a reader of results should know of the defenses around a model."""
+    found: list[str] = []
+    while isinstance(classifier, Defended):
+        if isinstance(classifier.defense, RemarkableDefense):
+            found += (f"{classifier.name}: {remark}" for remark in classifier.defense.remarks(classifier.inner))
         classifier = classifier.inner
     return found

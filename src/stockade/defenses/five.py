@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, TypeGuard
 
 import numpy as np
 
@@ -26,6 +27,8 @@ from stockade.lexicon import StopList, is_stop_word
 
 _IMDB = {"deviation": 2.3, "samples": 10, "combine": "probability"}
 _AUTHORS = {"deviation": 0.05, "samples": 10, "tokens": 2, "importance": "half_sq_norm"}
+_NOISY = 0.2
+"""Below this ratio a vector with noise has a cosine of less than 0.2 with the one without: ratio / √(1 + ratio²)."""
 
 
 @register(
@@ -94,14 +97,27 @@ class Five:
         }
         return tuple(order_of(found)[: self.tokens])
 
+    def remarks(self, inner: Classifier) -> Sequence[str]:
+        """The ratio of signal to noise, without which a deviation says nothing."""
+        if not _shows_vectors(inner):
+            return ()
+        ratio = self.signal_to_noise(inner)
+        told = f"the signal-to-noise ratio is {ratio:.2g} (how long input vectors are, over the length of the noise)"
+        overwritten = ", so tokens are overwritten rather than moved: compare with mask-top" if ratio < _NOISY else ""
+        return (f"{told}{overwritten}.",)
+
     def signal_to_noise(self, model: Classifier) -> float:
         """How long the model's input vectors are, in the mean over the words of its vocabulary, in parts of the noise's
         length, which is the deviation times the root of the dimensions.
         """
-        if not isinstance(model, WhiteBoxClassifier) or not model.word_vocabulary().words:
+        if not _shows_vectors(model):
             raise ModelError(
                 "The signal-to-noise ratio needs the input vectors of the model's words, and this model shows none: "
                 "give a Hugging Face model that reads words."
             )
         vectors = model.word_vocabulary().vectors
         return float(np.linalg.norm(vectors, axis=1).mean() / (self.deviation * np.sqrt(vectors.shape[1])))
+
+
+def _shows_vectors(model: Classifier) -> TypeGuard[WhiteBoxClassifier]:
+    return isinstance(model, WhiteBoxClassifier) and bool(model.word_vocabulary().words)

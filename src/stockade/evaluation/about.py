@@ -49,6 +49,11 @@ def headline(numbers: Numbers) -> list[str]:
     return told
 
 
+def remarks(numbers: Numbers) -> list[str]:
+    """What there is to know of the defenses of single rows."""
+    return [f"{row['model']}, {row['defense']}: {told}" for row in numbers["rows"] for told in row["remarks"]]
+
+
 def _worst(row: Numbers) -> str:
     return bounded(row["worst"], "robust_accuracy", "≤ ")
 

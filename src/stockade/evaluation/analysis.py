@@ -55,7 +55,7 @@ def analyse(name: str, plan: Plan, rows: Sequence[Row], failures: Sequence[Failu
 
 def _row(row: Row, bare: Row, attacks: Sequence[str], seeds: Sequence[int]) -> Numbers:
     if not row.answers:
-        return {"model": row.model, "defense": row.defense, "made": False, "warnings": []}
+        return {"model": row.model, "defense": row.defense, "made": False, "remarks": [], "warnings": []}
     first = row.answers[seeds[0]]
     numbers: Numbers = {
         "model": row.model,
@@ -75,6 +75,7 @@ def _row(row: Row, bare: Row, attacks: Sequence[str], seeds: Sequence[int]) -> N
         "attacks": {attack: _attack(row, attack, seeds) for attack in attacks},
         "worst": _worst(row, attacks, seeds),
         "mcnemar": None,
+        "remarks": first.get("remarks", []),
         "warnings": [],
     }
     if row is not bare and bare.answers:

@@ -14,6 +14,7 @@ from stockade.core.files import make_folder, write_json
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_rng, derive_seed
 from stockade.core.text import Text
+from stockade.defenses.defended import remarks_on
 from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
@@ -44,6 +45,7 @@ def read_or_ask(path: Path, inputs: Inputs, name: str, chain: Chain, seed: int, 
         "clean": asking.about(examples),
         "premade": {premade: asking.about(inputs.premade(premade, name)) for premade in inputs.premade_names},
         "votes": asking.votes(examples) if lets_vote(classifier) else None,
+        "remarks": remarks_on(classifier),
     }
     make_folder(path.parent)
     write_json(path, content)

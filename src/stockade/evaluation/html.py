@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stockade.evaluation import tables
-from stockade.evaluation.about import about, headline
+from stockade.evaluation.about import about, headline, remarks
 from stockade.evaluation.plots import trade_plot
 from stockade.studies.html import fill_body, fill_page
 
@@ -31,7 +31,7 @@ def _content(numbers: Mapping[str, Any]) -> dict[str, Any]:
         "numbers": numbers,
         "randomised": any(row["made"] and not row["deterministic"] for row in numbers["rows"]),
         "about": about(numbers),
-        "headline": headline(numbers),
+        "headline": [*headline(numbers), *remarks(numbers)],
         "main": tables.main_table(numbers),
         "failures": tables.failure_sentences(numbers),
         "ways": tables.way_table(numbers),

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from stockade.evaluation import tables
-from stockade.evaluation.about import about, headline
+from stockade.evaluation.about import about, headline, remarks
 from stockade.studies.markdown import section
 
 
 def render_markdown(numbers: Mapping[str, Any]) -> str:
     lines = [f"# Evaluation {numbers['evaluation']}", "", f"{about(numbers)} Intervals are 95 %.", ""]
     lines += [f"> **Warning:** {warning}\n" for warning in numbers["warnings"]]
-    lines += [f"- {sentence}" for sentence in headline(numbers)]
+    lines += [f"- {sentence}" for sentence in [*headline(numbers), *remarks(numbers)]]
     lines += section("Accuracy, clean and under attack", tables.main_table(numbers))
     failures = tables.failure_sentences(numbers)
     if failures:

@@ -20,6 +20,7 @@ def render_markdown(runs: Sequence[Run]) -> str:
 def _run(run: Run) -> list[str]:
     summary = run.summary
     lines = [f"# {run.name}", "", f"Model `{summary['model']}`, data `{summary['data']}`.", ""]
+    lines += [f"Note: {remark}\n" for remark in summary["remarks"]]
     lines += [f"> **Warning:** {warning}\n" for warning in summary["warnings"]]
     lines += ["| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
     lines += ["| " + " | ".join(cells(name, numbers)) + " |" for name, numbers in summary["attacks"].items()]

@@ -17,7 +17,7 @@ from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
 from stockade.core.text import TextInput
 from stockade.datasets import ExampleSet
-from stockade.defenses.defended import defenses_of
+from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.engine.batching import TokenBudget, TuningMemory
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
@@ -205,8 +205,12 @@ def describe_model(reference: str, classifier: Classifier) -> dict[str, Any]:
         "deterministic": classifier.deterministic,
         "fingerprint": fingerprint,
     }
-    defenses = defenses_of(classifier)
-    return {**described, "defenses": defenses} if defenses else described
+    defenses, remarks = defenses_of(classifier), remarks_on(classifier)
+    return {
+        **described,
+        **({"defenses": defenses} if defenses else {}),
+        **({"remarks": remarks} if remarks else {}),
+    }
 
 
 class _Watch:

@@ -88,6 +88,7 @@ class Run:
             "run": self.name,
             "model": self.manifest["model"]["reference"],
             **({"defenses": self.defenses} if self.defenses else {}),
+            "remarks": list(self.manifest["model"].get("remarks", ())),
             "data": self.manifest["data"]["reference"],
             "complete": done == total,
             "examples": total,
