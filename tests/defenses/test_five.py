@@ -107,7 +107,7 @@ def test_results_tell_the_ratio_and_what_it_means(tmp_path: Path) -> None:
     )
     for defended, ratio, overwritten in ((few, "3.5", False), (many, "0.14", True)):
         (told,) = remarks_on(defended)
-        assert told.startswith(f"five: the signal-to-noise ratio is {ratio} (")
+        assert told.startswith(f"The signal-to-noise ratio of FIVE is {ratio} (")
         assert told.endswith("compare with mask-top.") == overwritten
     assert remarks_on(st.defend(OpenVictim(WEIGHTS), "five")) == []
     run = st.attack(many, [(STRING, "positive")], "deepwordbug", out=tmp_path / "run")

@@ -150,6 +150,6 @@ def remarks_on(classifier: Classifier) -> list[str]:
     found: list[str] = []
     while isinstance(classifier, Defended):
         if isinstance(classifier.defense, RemarkableDefense):
-            found += (f"{classifier.name}: {remark}" for remark in classifier.defense.remarks(classifier.inner))
+            found += classifier.defense.remarks(classifier.inner)
         classifier = classifier.inner
     return found
