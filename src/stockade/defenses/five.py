@@ -102,7 +102,7 @@ class Five:
         if not _shows_vectors(inner):
             return ()
         ratio = self.signal_to_noise(inner)
-        told = f"The signal-to-noise ratio of FIVE is {ratio:.2g} (how long input vectors are, over the length of the noise)"
+        told = f"The signal-to-noise ratio of FIVE is {ratio:.2g} (the length of input vectors over that of the noise)"
         overwritten = ", so tokens are overwritten rather than moved: compare with mask-top" if ratio < _NOISY else ""
         return (f"{told}{overwritten}.",)
 
