@@ -19,8 +19,8 @@ HYPOTHESIS = "good good people take good good dogs"
 PAIRS = [{"premise": PREMISE, "hypothesis": HYPOTHESIS, "label": "positive"}]
 HELD = "in the hypothesis alone, the premise as it is"
 METHODS = {
-    "ranmask-gap": "ranmask:rate=0.4",
-    "ranmask-exact": "ranmask:rate=0.4",
+    "ranmask-gap": "ranmask:rate=0.7",
+    "ranmask-exact": "ranmask:rate=0.7",
     "position-partition": "partition:groups=4",
     "hash-partition": "partition:by=hash,groups=4",
     "deletion": "deletion:kept_chance=0.6",
@@ -40,7 +40,8 @@ def test_the_premise_is_shown_whole_and_not_counted(method: str, defense: str, t
     assert resample(run, defended).refuted == ()
     (told,) = run.documents()
     assert told["threat"].endswith(HELD)
-    assert (certificate.radius or 0) == 0 or HELD in told["statement"]
+    assert certificate.radius == (0 if method in ("deletion", "safer") else 1)
+    assert (HELD in told["statement"]) == (certificate.radius == 1)
     assert any(HELD in sentence for sentence in headline(run))
 
 

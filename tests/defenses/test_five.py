@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import stockade as st
+from stockade.cli.tables import print_run
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import ImportanceObjective, TokenScores, WordVocabulary
 from stockade.core.text import Text
@@ -101,7 +102,7 @@ def test_the_signal_to_noise_ratio_is_that_of_the_lengths() -> None:
         Five().signal_to_noise(OpenVictim({}))
 
 
-def test_results_tell_the_ratio_and_what_it_means(tmp_path: Path) -> None:
+def test_results_tell_the_ratio_and_what_it_means(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     few, many = (
         st.defend(VocabularyVictim(WEIGHTS), "five", deviation=deviation, samples=2) for deviation in (2.0, 50.0)
     )
@@ -114,6 +115,8 @@ def test_results_tell_the_ratio_and_what_it_means(tmp_path: Path) -> None:
     assert run.summary["remarks"] == [told]
     assert told in render_page([run])
     assert told in render_markdown([run])
+    print_run(run)
+    assert f"note: {told}" in capsys.readouterr().out
     found = st.evaluate(
         VocabularyVictim(WEIGHTS),
         [(STRING, "positive")],

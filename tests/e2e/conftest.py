@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,12 @@ def environment(folder: Path) -> dict[str, str]:
 
 def arguments(*words: object) -> list[str]:
     return [sys.executable, "-m", "stockade", *map(str, words)]
+
+
+def started(folder: Path, *words: object, **options: Any) -> subprocess.Popen[str]:
+    """The command, running while the test goes on."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(arguments(*words), cwd=folder, env=environment(folder), text=True, **pipes, **options)
 
 
 @pytest.fixture

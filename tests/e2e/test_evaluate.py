@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import Stockade, arguments, environment
+from tests.e2e.conftest import Stockade, started
 
 GRID = ("python:victim:predict", "data.jsonl", "--attack", "deepwordbug@textattack", "--defense", "ranmask:copies=4")
 
@@ -52,14 +51,7 @@ def test_kills_change_nothing(stockade: Stockade, folder: Path) -> None:
     interrupted = 0
     for kill, how in enumerate([signal.SIGKILL, signal.SIGINT, signal.SIGKILL]):
         words = [*command, "--out", "runs/killed", *(["--resume"] if kill else [])]
-        process = subprocess.Popen(
-            arguments(*words),
-            cwd=folder,
-            env=environment(folder),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = started(folder, *words)
         plan = folder / "runs/killed/plan.json"
         begun = time.monotonic()
         while not plan.exists() and time.monotonic() - begun < 60:

@@ -6,11 +6,10 @@ import json
 import random
 import signal
 import sqlite3
-import subprocess
 import time
 from pathlib import Path
 
-from tests.e2e.conftest import ROWS, Stockade, arguments, environment
+from tests.e2e.conftest import ROWS, Stockade, started
 
 KILLS = 20
 TEXTS = 120
@@ -45,9 +44,7 @@ def test_twenty_kills_lose_nothing_and_change_nothing(stockade: Stockade, folder
     interrupted = 0
     for kill in range(KILLS):
         words = [*attack, "--out", "runs/killed", *(["--resume"] if kill else [])]
-        process = subprocess.Popen(
-            arguments(*words), cwd=folder, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        process = started(folder, *words)
         time.sleep(rng.uniform(0.3, 1.6))
         interrupted += process.poll() is None
         process.send_signal(signal.SIGKILL)
@@ -67,14 +64,7 @@ def test_control_c_leaves_a_run_that_one_command_resumes(stockade: Stockade, fol
     rows = [json.dumps({"text": f"{text} number {i}", "label": label}) for i in range(3) for text, label in ROWS]
     (folder / "many.jsonl").write_text("\n".join(rows))
     attack = ["attack", "python:victim:slow", "many.jsonl", "--no-similarity", "--attack", "pwws", "--out", "runs/c"]
-    process = subprocess.Popen(
-        arguments(*attack),
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started(folder, *attack)
     deadline = time.monotonic() + 60
     while not _rows(folder / "runs/c/run.sqlite") and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 
-from tests.e2e.conftest import Stockade, arguments, environment
+from tests.e2e.conftest import Stockade, started
 
 SEARCH = (
     "tune", "python:victim:slow", "data.jsonl", "--attack", "deepwordbug", "--defense", "ranmask:copies=4",
@@ -18,15 +17,7 @@ SEARCH = (
 
 def test_an_interrupt_ends_all_workers_at_once_and_quietly(stockade: Stockade, folder: Path) -> None:
     """As on a terminal, where Ctrl-C reaches every process of the group."""
-    process = subprocess.Popen(
-        arguments(*SEARCH),
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = started(folder, *SEARCH, start_new_session=True)
     trials = folder / "runs/t/trials.jsonl"
     begun = time.monotonic()
     while not (trials.exists() and trials.read_text()) and time.monotonic() - begun < 300:

@@ -81,6 +81,21 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def read_json(path: Path, absent: str) -> Any:
+    """What is in a file that describes a folder of ours; `absent` is said if there is none."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RunError(absent) from None
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, reason: object) -> RunError:
+    """The error for a file that holds something else than what was written into it."""
+    return RunError(f"{path} cannot be read ({reason}). Restore it from a copy, or start again with another --out.")
+
+
 def write_text(path: Path, text: str) -> None:
     try:
         replace_file(path, lambda temporary: _write(temporary, text))

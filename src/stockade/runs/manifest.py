@@ -12,7 +12,7 @@ from typing import Any
 
 from stockade.core.differences import differences
 from stockade.core.errors import RunError
-from stockade.core.files import make_folder, write_json
+from stockade.core.files import make_folder, read_json, write_json
 
 FILE_NAME = "manifest.json"
 SCHEMA = 1
@@ -39,14 +39,7 @@ def make_manifest(
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / FILE_NAME
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RunError(f"{folder} is not a run: it has no {FILE_NAME}.") from None
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"{path} cannot be read ({error}). Restore it from a copy, or start again with another --out."
-        ) from None
+    manifest = read_json(path, f"{folder} is not a run: it has no {FILE_NAME}.")
     if not isinstance(manifest, dict) or not {"config", "model", "data", "schema"} <= manifest.keys():
         raise RunError(
             f"{path} is not a manifest of Stockade. Restore it from a copy, or start again with another --out."

@@ -10,7 +10,7 @@ from typing import Any
 
 from stockade.core.differences import differences
 from stockade.core.errors import RunError
-from stockade.core.files import make_folder, refuse_existing, write_json
+from stockade.core.files import make_folder, read_json, refuse_existing, unreadable, write_json
 from stockade.core.protocols import Fingerprinted
 from stockade.jobs import reference_of
 from stockade.tuning.judge import Judge
@@ -63,14 +63,7 @@ def begin(folder: Path, config: Config, resume: bool) -> None:
 
 def read_config(folder: Path) -> Config:
     path = folder / FILE_NAME
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(config, dict) or any(name not in config for name in _NEEDED):
-            raise ValueError("it does not say what was searched")
-    except FileNotFoundError:
-        raise RunError(f"{folder} is no search: it has no {FILE_NAME}. Make one with: stockade tune …") from None
-    except (OSError, ValueError) as error:
-        raise RunError(
-            f"{path} cannot be read ({error}). Restore it from a copy, or start again with another --out."
-        ) from None
+    config = read_json(path, f"{folder} is no search: it has no {FILE_NAME}. Make one with: stockade tune …")
+    if not isinstance(config, dict) or any(name not in config for name in _NEEDED):
+        raise unreadable(path, "it does not say what was searched")
     return config
