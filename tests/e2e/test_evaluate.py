@@ -112,3 +112,10 @@ def test_a_model_without_a_usable_answer_is_an_error(refused: Callable[..., str]
     told = refused("evaluate", "python:victim:nan", *GRID[1:4], "--out", "runs/e")
     assert "No model has a usable answer to any of the 10 texts; the first: " in told
     assert "NaN" in told.partition("the first: ")[2]
+
+
+def test_what_there_is_to_know_of_a_defense_is_printed(stockade: Stockade) -> None:
+    words = ("builtin:sentiment-cnn", "builtin:reviews", "--attack", "deepwordbug", "--limit", 2, "--out", "runs/e")
+    result = stockade("evaluate", *words, "--defense", "five:samples=2", "--expectation", 1)
+    assert result.returncode == 0, result.stderr
+    assert "sentiment-cnn, five:samples=2: The signal-to-noise ratio of FIVE is" in result.stdout

@@ -1,4 +1,4 @@
-"""Progress with live counts on a terminal, nothing otherwise."""
+"""Progress: bars with live counts on a terminal, a line now and then where standard error is a file or a pipe."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from stockade.cli.lines import Lines
 from stockade.runs.attack import Observer, Progress
 
 if TYPE_CHECKING:
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def watch(label: str = "") -> Iterator[Observer | None]:
-    """An observer that draws one bar per attack with its counts and the time left, if standard error is a terminal."""
+def watch(label: str = "") -> Iterator[Observer]:
+    """An observer that draws one bar per attack with its counts and the time left, or writes a line a minute."""
     if not sys.stderr.isatty():
-        yield None
+        lines = Lines()
+        yield lambda progress: lines.tell(
+            f"{label}{progress.attack}", f"{progress.done} of {progress.total} texts", progress.done, progress.total
+        )
         return
     tasks: dict[str, TaskID] = {}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -39,12 +43,15 @@ def watch(label: str = "") -> Iterator[Observer | None]:
 
 
 @contextmanager
-def watch_training() -> Iterator[TrainingObserver | None]:
-    """An observer that draws one bar over all steps with loss, validation and the time left, if standard error is a
-    terminal.
+def watch_training() -> Iterator[TrainingObserver]:
+    """An observer that draws one bar over all steps with loss, validation and the time left, or writes a line a
+    minute.
     """
     if not sys.stderr.isatty():
-        yield None
+        lines = Lines()
+        yield lambda progress: lines.tell(
+            "training", f"epoch {progress.epoch} of {progress.epochs}", progress.step, progress.steps
+        )
         return
     with _bars(elapsed=True) as bars:
         task = bars.add_task("reading", total=None, numbers="")
