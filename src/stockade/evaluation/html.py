@@ -8,6 +8,7 @@ from typing import Any
 
 from stockade.evaluation import tables
 from stockade.evaluation.about import about, headline, remarks
+from stockade.evaluation.analysis import WORST
 from stockade.evaluation.plots import trade_plot
 from stockade.studies.html import fill_body, fill_page
 
@@ -33,6 +34,7 @@ def _content(numbers: Mapping[str, Any]) -> dict[str, Any]:
         "about": about(numbers),
         "headline": [*headline(numbers), *remarks(numbers)],
         "main": tables.main_table(numbers),
+        "worst": WORST,
         "failures": tables.failure_sentences(numbers),
         "ways": tables.way_table(numbers),
         "tests": tables.test_table(numbers),

@@ -14,23 +14,27 @@ Numbers = Mapping[str, Any]
 
 
 def main_table(numbers: Numbers) -> Table:
-    """Like the papers': a row for each model and defense. An attack's numbers are its worst over all ways, by text."""
+    """Like the papers': a row for each model and defense. An attack's numbers are its worst over all ways, by text.
+
+    The worst case of all comes first: it must be in sight however many attacks there are.
+    """
     attacks, premade = numbers["attacks"], numbers["premade"]
-    columns = ["model", "defense", "clean accuracy", "macro F1", *(f"pre-made {name}" for name in premade)]
+    columns = ["model", "defense", "clean accuracy", WORST, "macro F1", *(f"pre-made {name}" for name in premade)]
     for attack in attacks:
         columns += [f"{attack}, robust", f"{attack}, success"]
     rows = []
     for row in numbers["rows"]:
         if not row["made"]:
-            rows.append((row["model"], row["defense"], *[NOT_KNOWN] * (len(columns) - 1)))
+            rows.append((row["model"], row["defense"], *[NOT_KNOWN] * (len(columns) - 2)))
             continue
-        cells = [share(row["clean"]["accuracy"]), share(row["clean"]["macro_f1"])]
+        worst = bounded(row["worst"], "robust_accuracy", "≤ ")
+        cells = [share(row["clean"]["accuracy"]), worst, share(row["clean"]["macro_f1"])]
         cells += [share(row["premade"][name]) for name in premade]
         for attack in attacks:
             found = row["attacks"][attack]
             cells += [bounded(found, "robust_accuracy", "≤ "), bounded(found, "success_rate", "≥ ")]
-        rows.append((row["model"], row["defense"], *cells, bounded(row["worst"], "robust_accuracy", "≤ ")))
-    return Table((*columns, WORST), tuple(rows))
+        rows.append((row["model"], row["defense"], *cells))
+    return Table(tuple(columns), tuple(rows))
 
 
 def way_table(numbers: Numbers) -> Table:
