@@ -41,7 +41,8 @@ def test_the_table_of_the_bare_model(tmp_path: Path) -> None:
         one.name for one in found.folder.iterdir()
     }
     assert json.loads((found.folder / "evaluation.json").read_text()) == json.loads(json.dumps(found.numbers))
-    assert "| WeightVictim | none | 75.0 % (30.1–95.4) | 50.0 % (15.0–85.0) | 73.3 % |" in (found.folder / "evaluation.md").read_text()
+    told = (found.folder / "evaluation.md").read_text()
+    assert "| WeightVictim | none | 75.0 % (30.1–95.4) | 50.0 % (15.0–85.0) | 73.3 % |" in told
 
 
 def test_a_defense_that_only_hides_is_found_out() -> None:
