@@ -7,6 +7,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import Stockade, started
 
 SEARCH = (
@@ -15,8 +17,13 @@ SEARCH = (
 )  # fmt: skip
 
 
-def test_an_interrupt_ends_all_workers_at_once_and_quietly(stockade: Stockade, folder: Path) -> None:
+def test_an_interrupt_ends_all_workers_at_once_and_quietly(
+    stockade: Stockade, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As on a terminal, where Ctrl-C reaches every process of the group."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     process = started(folder, *SEARCH, start_new_session=True)
     trials = folder / "runs/t/trials.jsonl"
     begun = time.monotonic()
@@ -26,6 +33,7 @@ def test_an_interrupt_ends_all_workers_at_once_and_quietly(stockade: Stockade, f
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
     assert told.strip() == "stockade: interrupted; repeat the command with --resume --out runs/t to go on."
+    assert not list(scratch.glob("stockade-*"))
     kept = trials.read_text().splitlines()
     again = stockade(*SEARCH[:-6], "--trials", "2", "--resume", "--out", "runs/t")
     assert again.returncode == 0, again.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import types
 from collections.abc import Sequence
 from dataclasses import replace
@@ -151,10 +152,15 @@ def test_a_worker_that_dies_is_told_in_a_sentence(tmp_path: Path, monkeypatch: p
         "    if multiprocessing.parent_process() is not None:\n        os._exit(9)\n"
         "    return [[0.2, 0.8] for _ in texts]\n"
     )
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     labels = st.ModelOptions(labels=["negative", "positive"])
     with pytest.raises(RunError, match=r"A worker process ended .* fewer --workers"):
         st.tune("python:victim:ask", tmp_path / "data.csv", "ranmask:copies=3", attack="deepwordbug", workers=2,
                 ranges=["rate=0.2..0.8"], trials=2, model_options=labels, out=tmp_path / "t")  # fmt: skip
+    assert not list(scratch.glob("stockade-*"))
 
 
 def test_optuna_is_asked_for_by_name_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import multiprocessing
 import pickle
 import signal
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -27,6 +28,7 @@ from stockade.tuning.space import Range, default_ranges, read_ranges
 from stockade.tuning.trials import Goal, Trial, TrialFile, best_of, missing_numbers, reference
 
 Observer = Callable[[Trial], None]
+_SECONDS_TO_END = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,20 +168,27 @@ def _workforce(workers: int) -> Iterator[ProcessPoolExecutor | None]:
         return
     others = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_leave_interrupts_to_the_parent)
-    try:
-        yield pool
-    except BaseException:  # nobody would keep what the workers still find
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - others:
-            process.terminate()
-        raise
-    pool.shutdown()
+    with tempfile.TemporaryDirectory(prefix="stockade-tune-", ignore_cleanup_errors=True) as scratch:
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_work, initargs=(scratch,))
+        try:
+            yield pool
+        except BaseException:  # nobody would keep what the workers still find
+            pool.shutdown(wait=False, cancel_futures=True)
+            ours = set(multiprocessing.active_children()) - others
+            for process in ours:
+                process.terminate()
+            for process in ours:
+                process.join(_SECONDS_TO_END)
+            raise
+        pool.shutdown()
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """In a worker process: Ctrl-C reaches the whole group, and one answer to it is enough."""
+def _begin_work(scratch: str) -> None:
+    """In a worker process: Ctrl-C reaches the whole group, and one answer to it is enough; what an ended worker leaves
+    behind is removed with the folder that all of them work in.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tempfile.tempdir = scratch
 
 
 @lru_cache(maxsize=1)
