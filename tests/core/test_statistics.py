@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from itertools import product
 
-from stockade.core.statistics import below_chance, mcnemar, wilson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.core.statistics import below_chance, mcnemar, sign_flips, wilson
 
 
 def test_the_interval_of_all_and_of_none_ends_at_one_and_zero() -> None:
@@ -17,6 +21,23 @@ def test_the_interval_of_all_and_of_none_ends_at_one_and_zero() -> None:
 def test_the_paired_test_is_exact_and_two_sided(one: int, other: int, p: float) -> None:
     assert mcnemar(one, other) == pytest.approx(p)
     assert mcnemar(other, one) == pytest.approx(p)
+
+
+@given(st.lists(st.integers(-3, 3), max_size=9))
+def test_sign_flips_count_all_the_ways_to_give_signs(differences: list[int]) -> None:
+    sums = [sum(signs) for signs in product(*((-abs(one), abs(one)) for one in differences))]
+    as_far = sum(abs(one) >= abs(sum(differences)) for one in sums)
+    assert sign_flips(differences) == pytest.approx(as_far / len(sums))
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 0), (3, 3), (5, 1), (10, 0), (300, 240)])
+def test_sign_flips_of_one_seed_are_mcnemars_test(one: int, other: int) -> None:
+    assert sign_flips([1] * one + [-1] * other + [0] * 7) == pytest.approx(mcnemar(one, other))
+
+
+def test_the_same_texts_with_more_seeds_are_no_more_texts() -> None:
+    assert sign_flips([3] * 5 + [-3]) == pytest.approx(mcnemar(5, 1))
+    assert mcnemar(15, 3) < 0.01 < mcnemar(5, 1)
 
 
 @pytest.mark.parametrize(

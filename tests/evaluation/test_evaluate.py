@@ -55,7 +55,7 @@ def test_a_defense_that_only_hides_is_found_out() -> None:
     assert row["votes"] == {"entropy": 0, "unanimous": 1, "same_answer": 1}
     starved, flattered = found.warnings
     assert "all copies vote alike on 100% of the clean texts (mean entropy 0.000)" in starved
-    assert "leaves 100% robust the direct way, but 0% by way of twin (McNemar p = 0.008)" in flattered
+    assert "leaves 100% robust the direct way, but 0% by way of twin (p = 0.008)" in flattered
     assert "flatters the defense." in flattered
     for page in (*((found.folder / f"evaluation.{kind}").read_text() for kind in ("md", "html")), found._repr_html_()):
         assert all(warning in page for warning in found.warnings)
@@ -125,22 +125,19 @@ def test_several_seeds_keep_the_texts_and_change_the_draws(tmp_path: Path) -> No
     assert "The worst case by seed" in (tmp_path / "e/evaluation.md").read_text()
 
 
-def test_success_is_one_minus_robust_over_the_clean_accuracy_beside_it() -> None:
-    """In every row, attack, way and seed; a randomised model has another clean accuracy whenever it is asked."""
+def test_success_is_one_minus_robust_over_clean_in_every_row_and_over_all_seeds() -> None:
+    """A randomised defense has one clean accuracy, whoever asks: the clean pass, any attack, in any way."""
     texts = [(f"film {number}", "positive") for number in range(12)]
-    found = st.evaluate(victim(), texts, attacks=[ATTACK, "pwws"], defenses=["noisy"], seeds=2)
+    found = st.evaluate(victim(), texts, attacks=[ATTACK, "pwws"], defenses=["noisy"], seeds=3)
+    noisy = found.row("noisy")["clean"]["accuracy"]["by_seed"]
+    assert len({noisy[seed]["value"] for seed in noisy}) > 1
     for row in found.numbers["rows"]:
         blocks = [row["worst"], *row["attacks"].values()]
         blocks += [way for attack in row["attacks"].values() for way in attack["ways"].values()]
         for block in blocks:
-            for seed in ("0", "1"):
-                clean, robust, success = (
-                    block[name]["by_seed"][seed]["value"]
-                    for name in ("clean_accuracy", "robust_accuracy", "success_rate")
-                )
-                assert clean == robust == 0 or success == pytest.approx(1 - robust / clean)
-    bare = found.row()
-    assert value(bare["worst"]["clean_accuracy"]) == value(bare["clean"]["accuracy"])
+            assert block["clean_accuracy"] == row["clean"]["accuracy"]
+            robust, success = block["robust_accuracy"]["value"], block["success_rate"]["value"]
+            assert success == pytest.approx(1 - robust / row["clean"]["accuracy"]["value"])
 
 
 def test_a_cell_is_the_attack_of_its_seed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stockade.core.statistics import wilson
 from stockade.evaluation.grid import CellResult, Row
-from stockade.evaluation.measures import macro_f1, paired, share_over_seeds, t_interval, worst_of_seeds
+from stockade.evaluation.measures import macro_f1, paired, share_over_seeds, t_interval
 from stockade.evaluation.outcomes import Fate, cell_fates, counts, fates, is_complete, row_fates
 
 STATUSES = st.sampled_from(["success", "failed", "skipped", "error"])
@@ -113,13 +113,20 @@ def test_the_paired_test_by_hand() -> None:
         "g": "robust",
         "h": "fooled",
     }
-    assert paired(defended, bare) == {"texts": 7, "gained": 5, "lost": 1, "p": pytest.approx(14 / 64)}
+    once = {"texts": 7, "gained": 5, "lost": 1, "p": pytest.approx(14 / 64)}
+    assert paired([(defended, bare)]) == once
+    assert paired([(defended, bare)] * 3) == once  # the same again is no evidence
 
 
-def test_of_several_seeds_the_least_sure_speaks() -> None:
-    found = worst_of_seeds({3: {"gained": 8, "p": 0.01}, 4: {"gained": 5, "p": 0.2}})
-    assert (found["seed"], found["p"], found["gained"]) == (4, 0.2, 5)
-    assert found["by_seed"]["3"]["p"] == 0.01
+def test_seeds_of_a_text_go_together() -> None:
+    """Text a is robust with two seeds more, b with one more and one less, c with one less: sums of 2 and 1 are at least
+    as far from zero as 1 with every sign.
+    """
+    seeds: list[tuple[dict[str, Fate], dict[str, Fate]]] = [
+        ({"a": "robust", "b": "robust", "c": "fooled"}, {"a": "fooled", "b": "fooled", "c": "robust"}),
+        ({"a": "robust", "b": "fooled", "c": "unknown"}, {"a": "wrong", "b": "robust", "c": "robust"}),
+    ]
+    assert paired(seeds) == {"texts": 3, "gained": 1, "lost": 1, "p": pytest.approx(1.0)}
 
 
 def row(**statuses: Any) -> Row:

@@ -10,7 +10,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.protocols import Attack
 from stockade.core.records import Outcome, Status
 from stockade.core.text import Text
-from stockade.engine.requests import Confirm, Reach, Score
+from stockade.engine.requests import Confirm, Draw, Reach, Score
 
 DRAWS = 20
 """How often a randomised model is asked again about a text that is said to fool it."""
@@ -32,15 +32,21 @@ class Trial:
 
 
 async def attack_example(
-    attack: Attack, example: Example, rng: Random, *, deterministic: bool = True, max_words: int | None = None
+    attack: Attack,
+    example: Example,
+    rng: Random,
+    *,
+    deterministic: bool = True,
+    max_words: int | None = None,
+    clean_draw: Draw | None = None,
 ) -> Trial:
     """Skip what the model gets wrong anyway, search, and believe a success only when the model, asked anew, is fooled
-    again.
+    again. `clean_draw` names the random choices of the answer to the clean text.
     """
     if max_words is not None and len(example.text) > max_words:
         return Trial("error", f"the text has {len(example.text):,} words, more than the limit of {max_words:,}")
     try:
-        clean = (await Score([example.text], counted=False))[0]
+        clean = (await Score([example.text], counted=False, draw=clean_draw))[0]
     except SearchStopped as stopped:
         return Trial("error", str(stopped))
     if clean.label != example.label:

@@ -51,13 +51,20 @@ class Draw:
         return derive_seed(self.search, self.number + further)
 
 
+def clean_draw(seed: int, text: str) -> Draw:
+    """The choices for the clean text of this id, whoever asks: all attacks, in all ways, then speak of one clean
+    accuracy.
+    """
+    return Draw(derive_seed(seed, "clean", text), 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Query(Request[Answer]):
     """Base of the requests that cost logical queries: one for each thing asked about.
 
     When the budget does not reach for all of them, a request with `partial` set is answered for the first only (the
     search sees a shorter list); any other ends the search. `counted` is off for what the harness itself asks. `draw` is
-    the scheduler's: what a randomised model's choices for the first thing asked depend on.
+    what a randomised model's choices for the first thing asked depend on; the scheduler gives one to what has none.
     """
 
     asked: Sequence[Any]

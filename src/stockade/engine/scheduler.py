@@ -84,10 +84,10 @@ class _Running(Generic[Result]):
     drawn: int = 0
 
     def named(self, request: Request[Any]) -> Request[Any]:
-        """The request with the name of its random choices, if it makes any."""
+        """The request with the name of its random choices, if it makes any and has none yet."""
         if self.search.draws is None or not isinstance(request, Query | Confirm):
             return request
-        named = replace(request, draw=Draw(self.search.draws, self.drawn))
+        named = request if request.draw is not None else replace(request, draw=Draw(self.search.draws, self.drawn))
         self.drawn += request.draws if isinstance(request, Confirm) else len(request.asked)
         return named
 

@@ -10,7 +10,7 @@ from typing import Any
 from stockade.evaluation.cells import Failure
 from stockade.evaluation.chains import NONE
 from stockade.evaluation.grid import Row
-from stockade.evaluation.measures import macro_f1, measure, paired, share_over_seeds, worst_of_seeds
+from stockade.evaluation.measures import macro_f1, measure, paired, share_over_seeds
 from stockade.evaluation.outcomes import cell_fates, counts, is_complete, row_fates
 from stockade.evaluation.plan import Plan
 from stockade.evaluation.warnings import row_warnings
@@ -104,12 +104,12 @@ def _against_direct(row: Row, attack: str, way: str, seeds: Sequence[int]) -> Nu
     """Whether a way fools other texts than the direct one: gained are those that only the direct way fools."""
     if way == DIRECT:
         return None
-    tests = {
-        seed: paired(cell_fates(row.cells[attack, way, seed].statuses), cell_fates(direct.statuses))
+    found = [
+        (cell_fates(row.cells[attack, way, seed].statuses), cell_fates(direct.statuses))
         for seed in seeds
         if (attack, way, seed) in row.cells and (direct := row.cells.get((attack, DIRECT, seed))) is not None
-    }
-    return worst_of_seeds(tests) if tests else None
+    ]
+    return paired(found) if found else None
 
 
 def _worst(row: Row, attacks: Sequence[str], seeds: Sequence[int]) -> Numbers:
@@ -119,27 +119,34 @@ def _worst(row: Row, attacks: Sequence[str], seeds: Sequence[int]) -> Numbers:
 
 
 def _shares(counted: Mapping[int, Mapping[str, int]]) -> Numbers:
-    for one in counted.values():  # success = 1 - robust / clean, for every row this package reports
-        assert one["robust"] + one["fooled"] == one["attacked"] <= one["n"], one
+    clean = share_over_seeds({seed: (one["attacked"], one["n"]) for seed, one in counted.items()})
+    robust = share_over_seeds({seed: (one["robust"], one["n"]) for seed, one in counted.items()})
+    success = share_over_seeds({seed: (one["fooled"], one["attacked"]) for seed, one in counted.items()})
     return {
-        "clean_accuracy": share_over_seeds({seed: (one["attacked"], one["n"]) for seed, one in counted.items()}),
-        "robust_accuracy": share_over_seeds({seed: (one["robust"], one["n"]) for seed, one in counted.items()}),
-        "success_rate": share_over_seeds({seed: (one["fooled"], one["attacked"]) for seed, one in counted.items()}),
+        "clean_accuracy": clean,
+        "robust_accuracy": robust,
+        "success_rate": {**success, "value": _success_of_all(counted)},
         "n": {str(seed): one["n"] for seed, one in counted.items()},
         "unknown": max((one["unknown"] for one in counted.values()), default=0),
     }
 
 
+def _success_of_all(counted: Mapping[int, Mapping[str, int]]) -> float | None:
+    """Over the texts of all seeds, not the mean of the seeds' shares: a reader must find 1 - robust / clean."""
+    attacked = sum(one["attacked"] for one in counted.values())
+    return sum(one["fooled"] for one in counted.values()) / attacked if attacked else None
+
+
 def _test(row: Row, bare: Row, attacks: Sequence[str], seeds: Sequence[int]) -> Numbers | None:
     """The defense against none, under those of the attacks that both have met in full; None if there is none."""
     met = [one for one in attacks if is_complete(row, seeds, [one]) and is_complete(bare, seeds, [one])]
-    tests = {}
+    found = []
     for seed in seeds:
         one, other = row_fates(row, seed, met), row_fates(bare, seed, met)
         if one is None or other is None:
             return None
-        tests[seed] = paired(one, other)
-    return {**worst_of_seeds(tests), "attacks": met}
+        found.append((one, other))
+    return {**paired(found), "attacks": met}
 
 
 def _right(answers: Mapping[str, Any]) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from stockade.defenses.defended import remarks_on
 from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Draw, Score
+from stockade.engine.requests import Draw, Score, clean_draw
 from stockade.engine.scheduler import innermost
 from stockade.evaluation.chains import Chain
 from stockade.evaluation.inputs import Inputs
@@ -78,7 +78,7 @@ class _Asking:
     def about(self, examples: Iterable[Example]) -> dict[str, list[Any]]:
         """True and predicted classes; None where the model has no answer."""
         known = list(examples)
-        found = self._scores([example.text for example in known], "clean", [example.id for example in known])
+        found = self._scores([(example.text, clean_draw(self._seed, example.id)) for example in known])
         return {
             "ids": [example.id for example in known],
             "labels": [self._labels[example.label] for example in known],
@@ -89,19 +89,18 @@ class _Asking:
         """How much the votes tell a search: their entropy on the clean texts (natural logarithm), how many texts all
         copies agree on, and how many texts with one word less get the very same one-hot answer.
         """
-        texts, names = [example.text for example in examples], [example.id for example in examples]
-        answers = self._scores(texts, "votes", names)
+        answers = self._scores([(example.text, self._draw("votes", example.id)) for example in examples])
         entropies = [_entropy(scores) for scores in answers if scores is not None]
         unanimous = [max(scores.probabilities) > _SURE for scores in answers if scores is not None]
         shorter = [
-            (at, example.text.delete(index), f"{example.id} without {index}")
+            (at, (example.text.delete(index), self._draw("probes", f"{example.id} without {index}")))
             for at, example in enumerate(examples[:_PROBED_TEXTS])
             for index in self._chosen(example)
         ]
-        probed = self._scores([text for _, text, _ in shorter], "probes", [name for _, _, name in shorter])
+        probed = self._scores([asked for _, asked in shorter])
         same = [
             _same_one_hot(answers[at], probe)
-            for (at, _, _), probe in zip(shorter, probed, strict=True)
+            for (at, _), probe in zip(shorter, probed, strict=True)
             if probe is not None and answers[at] is not None
         ]
         return {
@@ -117,11 +116,11 @@ class _Asking:
             return []
         return derive_rng(self._seed, "probes", example.id).sample(range(words), min(_PROBES, words))
 
-    def _scores(self, texts: Sequence[Text], purpose: str, names: Sequence[str]) -> list[Scores | None]:
-        requests = [
-            Score([text], draw=Draw(derive_seed(self._seed, purpose, name), 0))
-            for text, name in zip(texts, names, strict=True)
-        ]
+    def _draw(self, purpose: str, name: str) -> Draw:
+        return Draw(derive_seed(self._seed, purpose, name), 0)
+
+    def _scores(self, asked: Sequence[tuple[Text, Draw]]) -> list[Scores | None]:
+        requests = [Score([text], draw=draw) for text, draw in asked]
         answers = self._service.answer_scores(requests) if requests else []
         return [None if isinstance(answer, SearchStopped) else answer[0] for answer in answers]
 

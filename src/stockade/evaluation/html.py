@@ -30,7 +30,7 @@ def _content(numbers: Mapping[str, Any]) -> dict[str, Any]:
     made_with = {name: numbers[name] for name in (*_MADE_WITH, "max_changed", "constraint")}
     return {
         "numbers": numbers,
-        "randomised": any(row["made"] and not row["deterministic"] for row in numbers["rows"]),
+        "wrong_again": any(_wrong_again(row) for row in numbers["rows"] if row["made"]),
         "about": about(numbers),
         "headline": [*headline(numbers), *remarks(numbers)],
         "main": tables.main_table(numbers),
@@ -43,3 +43,9 @@ def _content(numbers: Mapping[str, Any]) -> dict[str, Any]:
         "plot": trade_plot(numbers),
         "manifest": json.dumps(made_with, indent=2, ensure_ascii=False),
     }
+
+
+def _wrong_again(row: Mapping[str, Any]) -> bool:
+    """Whether an attack met another clean accuracy than the clean pass."""
+    clean = row["clean"]["accuracy"]["value"]
+    return any(found["clean_accuracy"]["value"] not in (None, clean) for found in row["attacks"].values())

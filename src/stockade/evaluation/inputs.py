@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import islice
+from typing import Any
 
+from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import RunError
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.datasets import DataSource, ExampleSet, prepare_examples
@@ -27,6 +30,7 @@ class Inputs:
         self._sources: dict[str | None, DataSource] = {}
         self._examples: dict[str, ExampleSet] = {}
         self._plan: Plan | None = None
+        self._checked: set[tuple[str, str]] = set()
 
     @property
     def premade_names(self) -> tuple[str, ...]:
@@ -37,8 +41,9 @@ class Inputs:
         request = self.request
         attacks, chains = request.named_attacks(), request.chains()
         request.language.check()
-        resources = {named.key: {"options": named.options, **dict(named.resources)} for named in attacks}
+        resources = {named.key: _recorded(named) for named in attacks}
         models, sizes, texts = {}, {}, None
+        defended = {}
         for name in request.names:
             model = self.model(name)
             texts = self.examples(name)
@@ -48,6 +53,7 @@ class Inputs:
                 "fingerprint": _fingerprint(model),
                 "labels": list(model.labels),
             }
+            defended[name] = {chain.name: self._defended_fingerprint(name, chain) for chain in chains}
         assert texts is not None
         data = {
             "reference": reference_of(request.data),
@@ -64,11 +70,13 @@ class Inputs:
             }
             for name, given in self._premade.items()
         }
-        return Plan(request.described(), models, data, premade, resources, tuple(chain.name for chain in chains), now())
+        names = tuple(chain.name for chain in chains)
+        return Plan(request.described(), models, data, premade, resources, names, now(), defended)
 
     def hold_to(self, plan: Plan) -> None:
         """From now on models and data must be those of the plan."""
         self._plan = plan
+        self._checked.clear()
         for name, source in self._sources.items():
             self._check_source(name, source)
 
@@ -77,7 +85,10 @@ class Inputs:
         for premade in (None, *self._premade):
             self._source(premade)
         for name in self._given:
-            self.model(name)
+            for chain in self.request.chains():
+                self._check_chain(name, chain)
+        for named in self.request.named_attacks():
+            self._check_attack(named)
 
     def model(self, name: str) -> Classifier:
         """The bare model."""
@@ -97,8 +108,41 @@ class Inputs:
 
     def defended(self, name: str, chain: Chain, seed: int) -> Classifier:
         """The model inside a chain of defenses."""
+        self._check_chain(name, chain)
+        return self._around(name, chain, seed)
+
+    def _around(self, name: str, chain: Chain, seed: int) -> Classifier:
         options = self.options_for(chain)
         return chain.around(self.model(name), self._given[name], options, seed, self.request.language)
+
+    def _defended_fingerprint(self, name: str, chain: Chain) -> str | None:
+        """None for what has none, and for what cannot be made: its row will say why."""
+        try:
+            return _fingerprint(self._around(name, chain, self.request.seed))
+        except RunError:
+            raise
+        except Exception:
+            return None
+
+    def _check_chain(self, name: str, chain: Chain) -> None:
+        """A defense must be the one of the plan to the last file that it reads."""
+        if (name, chain.name) in self._checked:
+            return
+        planned = {} if self._plan is None else self._plan.defended.get(name, {})
+        if chain.name in planned and self._defended_fingerprint(name, chain) != planned[chain.name]:
+            raise RunError(
+                f"{chain.name} around {name} is not what the evaluation was begun with (another fingerprint; has a "
+                "file changed that it reads?): start again with another --out."
+            )
+        self._checked.add((name, chain.name))
+
+    def _check_attack(self, named: NamedAttack) -> None:
+        planned = {} if self._plan is None else self._plan.attacks
+        if named.key in planned and _recorded(named) != planned[named.key]:
+            raise RunError(
+                f"{named.key} is not the attack the evaluation was begun with (has a file changed that it reads?): "
+                "start again with another --out."
+            )
 
     def options_for(self, chain: Chain | None = None) -> ModelOptions:
         return replace(self.request.model_options, defenses=chain.references if chain else ())
@@ -123,6 +167,7 @@ class Inputs:
         """One cell of the grid as an attack of its own, which its manifest records."""
         request = self.request
         named = next(one for one in request.named_attacks() if one.key == attack)
+        self._check_attack(named)
         return AttackJob(
             self._given[name],
             request.data,
@@ -158,6 +203,14 @@ def _findable(given: object) -> object:
     if isinstance(given, str) and given.startswith(AN_OBJECT):
         raise RunError("The evaluation was made from Python objects: resume it from Python, with the same objects.")
     return given
+
+
+def _recorded(named: NamedAttack) -> dict[str, Any]:
+    """What the plan keeps of an attack, as it is read back: its options, and what stands behind the files and models
+    that it uses.
+    """
+    recorded: dict[str, Any] = json.loads(json.dumps({"options": named.options, **dict(named.resources)}))
+    return recorded
 
 
 def _fingerprint(model: Classifier) -> str | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any
 
-from stockade.core.statistics import mcnemar, wilson
+from stockade.core.statistics import sign_flips, wilson
 from stockade.evaluation.outcomes import Fate
 
 Measure = Mapping[str, Any]
@@ -60,17 +61,25 @@ def macro_f1(labels: Sequence[str], predicted: Sequence[str | None]) -> float | 
     return fmean(scores)
 
 
-def paired(defended: Mapping[str, Fate], bare: Mapping[str, Fate]) -> dict[str, float | int]:
-    """McNemar's test of two rows on the same texts: those robust only in the defense against those robust only without;
-    texts that are unknown in either are left out.
+def paired(by_seed: Sequence[tuple[Mapping[str, Fate], Mapping[str, Fate]]]) -> dict[str, float | int]:
+    """The test of two rows on the same texts, given what came of them with each seed: `gained` texts are robust with
+    more seeds in the first row, `lost` ones in the second. Where a text is unknown in either, that seed of it is left
+    out.
     """
-    both = [text for text in defended if defended[text] != "unknown" and bare.get(text, "unknown") != "unknown"]
-    gained = sum(defended[text] == "robust" and bare[text] != "robust" for text in both)
-    lost = sum(defended[text] != "robust" and bare[text] == "robust" for text in both)
-    return {"texts": len(both), "gained": gained, "lost": lost, "p": mcnemar(gained, lost)}
+    more: Counter[str] = Counter()
+    for one, other in by_seed:
+        for text, fate in one.items():
+            if fate != "unknown" and other.get(text, "unknown") != "unknown":
+                more[text] += (fate == "robust") - (other[text] == "robust")
+    return compared(more)
 
 
-def worst_of_seeds(by_seed: Mapping[int, Mapping[str, float | int]]) -> dict[str, Any]:
-    """The test with the largest p of all seeds, beside all of them."""
-    seed = max(by_seed, key=lambda one: by_seed[one]["p"])
-    return {**by_seed[seed], "seed": seed, "by_seed": {str(one): dict(found) for one, found in by_seed.items()}}
+def compared(more: Mapping[str, int]) -> dict[str, float | int]:
+    """The test of two rows, given with how many more seeds each text is robust in the first."""
+    gained = sum(difference > 0 for difference in more.values())
+    lost = sum(difference < 0 for difference in more.values())
+    return {"texts": len(more), "gained": gained, "lost": lost, "p": sign_flips(list(more.values()))}
+
+
+def told_p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"

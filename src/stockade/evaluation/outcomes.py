@@ -16,9 +16,9 @@ def fates(answers: Mapping[str, Any], cells: Sequence[Statuses]) -> dict[str, Fa
     """The fate of every text: wrong if the model is wrong on it without any attack, fooled if any cell has fooled it,
     robust if none has.
 
-    A randomised model may be wrong in one cell and right in another. As with successes, half of the draws decide: a
-    text is wrong if it is so in the clean pass, or in at least half of the cells. Were one cell enough, robust accuracy
-    would fall with the number of ways alone.
+    A model that is random by itself, not by a defense, may be wrong in one cell and right in another. As with
+    successes, half of the draws decide: a text is wrong if it is so in the clean pass, or in at least half of the
+    cells. Were one cell enough, robust accuracy would fall with the number of ways alone.
 
     Unknown, and left out of all shares, is a text that survives some cells and ended in an error in others. One that is
     fooled or wrong anyway is known: an error can hide a success, never undo one.

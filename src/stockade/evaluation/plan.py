@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,14 @@ class Plan:
     attacks: Mapping[str, Mapping[str, Any]]
     defenses: tuple[str, ...]
     created: str
+    defended: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    """The fingerprint of each model in each chain of defenses, as far as there is one: what is in the files that a
+    defense reads decides results too.
+    """
 
     def write(self, folder: Path) -> None:
         make_folder(folder)
-        fields = ("request", "models", "data", "premade", "attacks", "created")
+        fields = ("request", "models", "data", "premade", "attacks", "created", "defended")
         content = {name: getattr(self, name) for name in fields}
         write_json(folder / FILE_NAME, {"schema": SCHEMA, **content, "defenses": list(self.defenses)})
 

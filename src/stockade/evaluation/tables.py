@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stockade.evaluation.analysis import WORST
-from stockade.evaluation.measures import Measure
+from stockade.evaluation.measures import Measure, told_p
 from stockade.evaluation.ways import WAYS
 from stockade.studies.tables import NOT_KNOWN, Table
 
@@ -140,8 +140,7 @@ def _way(found: Numbers | None) -> str:
 def _test(found: Numbers | None) -> str:
     if found is None:
         return NOT_KNOWN
-    chance = "p < 0.001" if found["p"] < 0.001 else f"p = {found['p']:.3f}"
-    return f"+{found['gained']} −{found['lost']}, {chance}"
+    return f"+{found['gained']} −{found['lost']}, {told_p(found['p'])}"
 
 
 def _plain(value: float | None) -> str:

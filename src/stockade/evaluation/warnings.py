@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stockade.evaluation.measures import told_p
 from stockade.evaluation.ways import DIRECT
 from stockade.runs.metrics import swapped_labels
 
@@ -78,4 +79,4 @@ def _unknown(row: Numbers) -> list[str]:
 
 
 def _chance(test: Numbers | None) -> str:
-    return "" if test is None else f" (McNemar p = {test['p']:.3f})"
+    return "" if test is None else f" ({told_p(test['p'])})"

@@ -21,6 +21,7 @@ from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.engine.batching import TokenBudget, TuningMemory
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.requests import clean_draw
 from stockade.engine.scheduler import Scheduler, Search, innermost
 from stockade.engine.scoring import Scoring
 from stockade.lexicon import Neighbours, use_neighbours
@@ -148,7 +149,12 @@ def _search(
     async def trial() -> tuple[int, Example, Trial]:
         rng = derive_rng(settings.seed, example.id, named.name)
         result = await attack_example(
-            named.attack, example, rng, deterministic=deterministic, max_words=settings.max_words
+            named.attack,
+            example,
+            rng,
+            deterministic=deterministic,
+            max_words=settings.max_words,
+            clean_draw=clean_draw(settings.seed, example.id),
         )
         return position, example, result
 
