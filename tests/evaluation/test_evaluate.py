@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import sqlite3
 from pathlib import Path
@@ -11,6 +12,10 @@ import pytest
 
 import stockade as st
 from stockade.core.errors import DataError, OptionError, RunError
+from stockade.core.statistics import wilson
+from stockade.evaluation.about import headline
+from stockade.evaluation.html import render_page
+from stockade.evaluation.plots import trade_plot
 from stockade.runs.attack import Progress
 from stockade.runs.run import Run
 from tests.evaluation.kit import ATTACK, DATA, TWO_WORDS, victim
@@ -209,6 +214,25 @@ def test_what_cannot_be_run_costs_only_itself() -> None:
     assert "WeightVictim, shielding, hotflip (direct, transfer): This attack needs" in text
     worst = found.row("shielding")["mcnemar"]["worst case"]
     assert worst["attacks"] == [ATTACK]  # both rows have met it, so it can be compared
+
+
+def test_a_row_that_was_not_attacked_in_full_is_not_called_the_best() -> None:
+    """With a seventh of the texts robust against a half, but against all attacks."""
+    found = st.evaluate(victim(), TWO_WORDS, attacks=[ATTACK], defenses=["shielding"])
+    numbers = copy.deepcopy(dict(found.numbers))
+    none, shielding = numbers["rows"]
+    none["worst"]["robust_accuracy"] = wilson(1, 7)
+    shielding["worst"]["robust_accuracy"] = wilson(4, 8)
+    assert "in its best row, shielding;" in headline(numbers)[0]
+    whole = render_page(numbers)
+    shielding["worst"]["complete"] = False
+    assert headline(numbers) == [
+        "WeightVictim: 14.3 % (2.6–51.3) of the texts survive every attack in its best row, none."
+    ]
+    assert "Hollow: something could not be run" in render_page(numbers)
+    assert "Hollow" not in whole
+    in_full = {**shielding, "worst": {**shielding["worst"], "complete": True}}
+    assert trade_plot(numbers) != trade_plot({**numbers, "rows": [none, in_full]})
 
 
 def test_a_text_the_model_cannot_take_leaves_the_shares() -> None:

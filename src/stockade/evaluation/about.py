@@ -40,7 +40,8 @@ def headline(numbers: Numbers) -> list[str]:
         if not rows:
             told.append(f"{name}: nothing could be measured.")
             continue
-        best = max(rows, key=lambda row: row["worst"]["robust_accuracy"]["value"])
+        in_full = [row for row in rows if row["worst"]["complete"]]
+        best = max(in_full or rows, key=lambda row: row["worst"]["robust_accuracy"]["value"])
         bare = next((row for row in rows if row["defense"] == "none"), None)
         sentence = f"{name}: {_worst(best)} of the texts survive every attack in its best row, {best['defense']}"
         if bare is not None and bare is not best:

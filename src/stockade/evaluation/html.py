@@ -35,6 +35,7 @@ def _content(numbers: Mapping[str, Any]) -> dict[str, Any]:
         "headline": [*headline(numbers), *remarks(numbers)],
         "main": tables.main_table(numbers),
         "worst": WORST,
+        "partly": any(row["made"] and not row["worst"]["complete"] for row in numbers["rows"]),
         "failures": tables.failure_sentences(numbers),
         "ways": tables.way_table(numbers),
         "tests": tables.test_table(numbers),

@@ -12,11 +12,11 @@ MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
 
 
 def trade_plot(numbers: Mapping[str, Any]) -> str:
-    """One point for each model and defense with 95 % intervals: a colour is a model, a shape a defense. Empty when
-    nothing was measured.
+    """One point for each model and defense with 95 % intervals: a colour is a model, a shape a defense; hollow where
+    something could not be run, so that the worst case may be worse. Empty when nothing was measured.
     """
     points = [
-        (row["model"], row["defense"], row["clean"]["accuracy"], row["worst"]["robust_accuracy"])
+        row
         for row in numbers["rows"]
         if row["made"] and None not in (row["clean"]["accuracy"]["value"], row["worst"]["robust_accuracy"]["value"])
     ]
@@ -27,14 +27,14 @@ def trade_plot(numbers: Mapping[str, Any]) -> str:
 
     def draw(axes: Any) -> None:
         axes.plot([0, 100], [0, 100], color=GRID, linewidth=1.2, linestyle="--")
-        for model, defense, clean, robust in points:
+        for row in points:
+            clean, robust, colour = row["clean"]["accuracy"], row["worst"]["robust_accuracy"], colours[row["model"]]
             x, y = 100 * clean["value"], 100 * robust["value"]
-            axes.plot([100 * clean["low"], 100 * clean["high"]], [y, y], color=colours[model], linewidth=1.4, alpha=0.4)
-            axes.plot(
-                [x, x], [100 * robust["low"], 100 * robust["high"]], color=colours[model], linewidth=1.4, alpha=0.4
-            )
-            axes.plot([x], [y], markers[defense], color=colours[model], markersize=8, markeredgecolor="white")
-        left = min(100 * clean["low"] for _, _, clean, _ in points)
+            axes.plot([100 * clean["low"], 100 * clean["high"]], [y, y], color=colour, linewidth=1.4, alpha=0.4)
+            axes.plot([x, x], [100 * robust["low"], 100 * robust["high"]], color=colour, linewidth=1.4, alpha=0.4)
+            inside, edge = (colour, "white") if row["worst"]["complete"] else ("white", colour)
+            axes.plot([x], [y], markers[row["defense"]], color=inside, markersize=8, markeredgecolor=edge)
+        left = min(100 * row["clean"]["accuracy"]["low"] for row in points)
         axes.set_xlim(max(-2, left - 4), 101.5)
         axes.set_ylim(-3, 103)
         axes.set_xlabel("clean accuracy, %")
