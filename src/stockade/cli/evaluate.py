@@ -29,6 +29,7 @@ _PASSED_ON = (
     "seed",
     "seeds",
     "expectation",
+    "transfer_from",
     "budget",
     "max_changed",
     "constraint",
@@ -67,6 +68,11 @@ _PASSED_ON = (
     default=5,
     show_default=True,
     help="Answers that a search averages where a defense is randomised; 1 leaves that way out.",
+)
+@click.option(
+    "--transfer-from",
+    metavar="MODEL",
+    help="Try what fools this model, an undefended one say, on every row, as one more way to attack it.",
 )
 @click.option("--budget", type=int, help="The most queries per text.")
 @max_changed_option

@@ -22,7 +22,7 @@ from stockade.engine.requests import Draw, Score, clean_draw
 from stockade.engine.scheduler import innermost
 from stockade.evaluation.chains import Chain
 from stockade.evaluation.inputs import Inputs
-from stockade.evaluation.ways import lets_vote, views
+from stockade.evaluation.ways import lets_vote
 from stockade.runs.attack import tuning_memory
 
 SCHEMA = 1
@@ -41,7 +41,7 @@ def read_or_ask(path: Path, inputs: Inputs, name: str, chain: Chain, seed: int, 
     content = {
         "schema": SCHEMA,
         "deterministic": classifier.deterministic,
-        "ways": list(views(classifier, inputs.request.expectation, inputs.request.language)),
+        "ways": list(inputs.views(name, classifier)),
         "clean": asking.about(examples),
         "premade": {premade: asking.about(inputs.premade(premade, name)) for premade in inputs.premade_names},
         "votes": asking.votes(examples) if lets_vote(classifier) else None,

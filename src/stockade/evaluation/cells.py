@@ -10,7 +10,7 @@ from typing import Any
 from stockade.core.errors import RunError, StockadeError
 from stockade.evaluation.chains import Chain
 from stockade.evaluation.inputs import Inputs
-from stockade.evaluation.ways import DIRECT, views
+from stockade.evaluation.ways import DIRECT
 from stockade.runs.attack import AttackSettings, Observer, Progress, run_attacks
 from stockade.runs.finished import finished_run
 from stockade.runs.manifest import FILE_NAME, begin_run
@@ -67,7 +67,7 @@ def run_cell(folder: Path, cell: Cell, inputs: Inputs, speed: Speed) -> Run:
     settings = AttackSettings(
         job.attacks, cell.seed, request.budget, request.max_words, speed.concurrency, speed.batch_tokens
     )
-    through = views(classifier, request.expectation, request.language)[cell.way]
+    through = inputs.views(cell.model, classifier)[cell.way]
     observer = _named(cell.title, speed.observer)
     run_attacks(classifier, examples, settings, folder, observer, request.language, through=through)
     run = Run(folder)

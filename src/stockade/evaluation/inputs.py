@@ -8,13 +8,14 @@ from itertools import islice
 from typing import Any
 
 from stockade.attacks.registry import NamedAttack
-from stockade.core.errors import RunError
+from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.datasets import DataSource, ExampleSet, prepare_examples
 from stockade.evaluation.chains import Chain
 from stockade.evaluation.plan import Plan, now
 from stockade.evaluation.premade import load_premade
 from stockade.evaluation.request import EvaluationRequest, premade_names
+from stockade.evaluation.ways import views
 from stockade.jobs import AN_OBJECT, AttackJob, ModelOptions, reference_of
 from stockade.runs.attack import check_answers
 
@@ -31,6 +32,7 @@ class Inputs:
         self._examples: dict[str, ExampleSet] = {}
         self._plan: Plan | None = None
         self._checked: set[tuple[str, str]] = set()
+        self._source_model: Classifier | None = None
 
     @property
     def premade_names(self) -> tuple[str, ...]:
@@ -53,6 +55,7 @@ class Inputs:
                 "fingerprint": _fingerprint(model),
                 "labels": list(model.labels),
             }
+            self.views(name, model)  # classes that do not fit are told before anything is asked
             defended[name] = {chain.name: self._defended_fingerprint(name, chain) for chain in chains}
         assert texts is not None
         data = {
@@ -71,7 +74,8 @@ class Inputs:
             for name, given in self._premade.items()
         }
         names = tuple(chain.name for chain in chains)
-        return Plan(request.described(), models, data, premade, resources, names, now(), defended)
+        source = None if self.source is None else _fingerprint(self.source)
+        return Plan(request.described(), models, data, premade, resources, names, now(), defended, source)
 
     def hold_to(self, plan: Plan) -> None:
         """From now on models and data must be those of the plan."""
@@ -110,6 +114,31 @@ class Inputs:
         """The model inside a chain of defenses."""
         self._check_chain(name, chain)
         return self._around(name, chain, seed)
+
+    @property
+    def source(self) -> Classifier | None:
+        """The model that texts are to be transferred from."""
+        given = self.request.transfer_from
+        if given is None:
+            return None
+        if self._source_model is None:
+            self._source_model = self.options_for().load_bare(_findable(given))
+            if self._plan is not None and _fingerprint(self._source_model) != self._plan.source:
+                raise RunError(
+                    f"{reference_of(given)} is not the model that texts were transferred from before (another "
+                    "fingerprint): start again with another --out."
+                )
+        return self._source_model
+
+    def views(self, name: str, classifier: Classifier) -> dict[str, Classifier | None]:
+        """What searches see of a row, by way."""
+        source = self.source
+        if source is not None and source.labels != classifier.labels:
+            theirs, ours = ", ".join(source.labels), ", ".join(classifier.labels)
+            raise OptionError(
+                f"--transfer-from has the classes {theirs}, and {name} {ours}: expected the same in the same order."
+            )
+        return views(classifier, self.request.expectation, self.request.language, source)
 
     def _around(self, name: str, chain: Chain, seed: int) -> Classifier:
         options = self.options_for(chain)

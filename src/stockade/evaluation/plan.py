@@ -35,10 +35,12 @@ class Plan:
     """The fingerprint of each model in each chain of defenses, as far as there is one: what is in the files that a
     defense reads decides results too.
     """
+    source: str | None = None
+    """The fingerprint of the model that texts are transferred from."""
 
     def write(self, folder: Path) -> None:
         make_folder(folder)
-        fields = ("request", "models", "data", "premade", "attacks", "created", "defended")
+        fields = ("request", "models", "data", "premade", "attacks", "created", "defended", "source")
         content = {name: getattr(self, name) for name in fields}
         write_json(folder / FILE_NAME, {"schema": SCHEMA, **content, "defenses": list(self.defenses)})
 

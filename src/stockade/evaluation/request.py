@@ -45,6 +45,8 @@ class EvaluationRequest:
     encoder: str | None = None
     data_options: DataOptions = field(default_factory=DataOptions)
     model_options: ModelOptions = field(default_factory=ModelOptions)
+    transfer_from: object = None
+    """The model whose adversarial texts are tried on all others; None: that way is left out."""
 
     def __post_init__(self) -> None:
         for name in ("seeds", "expectation"):
@@ -79,6 +81,7 @@ class EvaluationRequest:
             "models": [reference_of(model) for model in self.models],
             "data": reference_of(self.data),
             "premade": [reference_of(one) for one in self.premade],
+            "transfer_from": None if self.transfer_from is None else reference_of(self.transfer_from),
             "data_options": {**dataclasses.asdict(self.data_options), "label_map": dict(self.data_options.label_map)},
             "model_options": dataclasses.asdict(self.model_options),
         }

@@ -88,6 +88,7 @@ def evaluate(
     batch_tokens: int | None = None,
     data_options: DataOptions | None = None,
     model_options: ModelOptions | None = None,
+    transfer_from: object = None,
     observer: Observer | None = None,
 ) -> Evaluation:
     """Attack models in defenses on the same texts and return what is left of their accuracy, the worst case by text
@@ -96,8 +97,9 @@ def evaluate(
     `models` is what `attack` takes, a list of such, or a dictionary that names them. Each of `defenses` is a column of
     the grid, a chain is written from the outside in, as in `"five+fact"`; the bare model is always there. `premade`
     are files or data of adversarial texts. A randomised defense is attacked directly, through the mean of `expectation`
-    answers, through its twin that does not vote, and with texts found on the bare model. `seeds` repeats everything
-    random. With `resume` an interrupted evaluation goes on; models and data may then be left out.
+    answers, through its twin that does not vote, and with texts found on the bare model; every row, with
+    `transfer_from`, also with texts found on that model. `seeds` repeats everything random. With `resume` an
+    interrupted evaluation goes on; models and data may then be left out.
     """
     for name, given in (("attacks", attacks), ("defenses", defenses), ("premade", premade)):
         if isinstance(given, str | Path):
@@ -131,6 +133,7 @@ def evaluate(
             encoder,
             data_options or DataOptions(),
             replace(model_options or ModelOptions(), defenses=()),
+            transfer_from,
         )
         request.named_attacks()
         request.chains()
