@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stockade.api import DataOptions, ModelOptions, attack, defend, resume, train
+    from stockade.api import DataOptions, ModelOptions, attack, defend, fit_detector, resume, train
     from stockade.certify.run import CertificateRun
     from stockade.certify.running import certify
     from stockade.core.errors import StockadeError
@@ -53,6 +53,7 @@ _HOMES = {
     "certify": "stockade.certify.running",
     "defend": "stockade.api",
     "evaluate": "stockade.evaluation.running",
+    "fit_detector": "stockade.api",
     "load_data": "stockade.datasets",
     "load_model": "stockade.models",
     "resume": "stockade.api",
@@ -82,6 +83,7 @@ __all__ = [
     "certify",
     "defend",
     "evaluate",
+    "fit_detector",
     "load_data",
     "load_model",
     "resume",

@@ -92,8 +92,8 @@ def refuse_untrained(named: Sequence[NamedDefense], kept: Sequence[NamedDefense]
     for one in named:
         if not one.entry.answers and one.name not in trained:
             raise OptionError(
-                f"{one.name} changes how a model is trained, and this one was not trained with it. Train one: "
-                f"stockade train DATA --arch … --defense {one.name} --out models/m"
+                f"{one.name} changes how a model is trained, and this one was not trained with it. Train one with "
+                f"stockade train … --defense {one.name} (docs/defenses has a page for it)."
             )
 
 

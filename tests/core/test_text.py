@@ -19,6 +19,11 @@ def test_every_string_comes_back_to_the_letter(string: str) -> None:
     assert all(text.words)
 
 
+@given(ANY_UNICODE | st.tuples(ANY_UNICODE, ANY_UNICODE))
+def test_what_a_model_is_given_comes_back(given: str | tuple[str, str]) -> None:
+    assert Text.of(given).input == given
+
+
 @given(ANY_UNICODE, st.data())
 def test_replacing_a_word_changes_that_word_and_nothing_else(string: str, data: st.DataObject) -> None:
     text = Text.parse(string)

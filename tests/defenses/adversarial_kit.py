@@ -13,6 +13,7 @@ from torch import Tensor
 from stockade.models.encoding import TextEncoder
 from stockade.training.kit import TrainingKit
 from stockade.training.objective import Batch, CrossEntropy
+from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.training.tiny import build
 
 TEXTS = ("a good film", "the worst picture of the story", "dull", "a film with fun")
@@ -32,6 +33,13 @@ def make_kit(dropout: float = 0.0, seed: int = 0, **fields: Any) -> TrainingKit:
     encoder = TextEncoder.of(tokenizer, model, ("input_ids", "attention_mask", "token_type_ids"))
     plain = fields.pop("plain", CrossEntropy())
     return TrainingKit(model, tokenizer, encoder, CLASSES, TEXTS, LABELS, plain, 0, False, **fields)
+
+
+def pair_kit(maximum: int = 24) -> TrainingKit:
+    """A kit around a tiny BERT, whose tokenizer marks where texts begin and end and reads words in pieces."""
+    model, tokenizer = tiny_bert(), tiny_tokenizer(maximum)
+    encoder = TextEncoder.of(tokenizer, model, ("input_ids", "attention_mask", "token_type_ids"))
+    return TrainingKit(model, tokenizer, encoder, CLASSES, TEXTS, LABELS, CrossEntropy(), 0, False)
 
 
 def make_batch(kit: TrainingKit, texts: Sequence[Any] = TEXTS, labels: Sequence[int] = LABELS, seed: int = 7) -> Batch:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+import stockade as st
+from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
 from stockade.defenses.abstaining import ABSTAIN, predict_or_abstain
 from stockade.defenses.combine import Combination
 from stockade.defenses.defended import Defended
+from stockade.defenses.deletion import Deletion
+from stockade.defenses.mask_top import MaskTop
 from stockade.defenses.ranmask import RanMask
+from stockade.defenses.registry import defenses, make_defense
 from tests.toys import RandomVictim, WeightVictim
 
 
@@ -23,6 +29,7 @@ from tests.toys import RandomVictim, WeightVictim
 class Counted:
     """Its copies vote like this; with any other combination all classes are as likely."""
 
+    independent_copies: ClassVar[bool] = True
     votes: tuple[int, ...]
     combine: Combination = "probability"
     randomised: bool = False
@@ -66,3 +73,31 @@ def test_a_text_without_words_has_one_copy_which_agrees_with_itself() -> None:
     """The model says 52 %: of a hundred copies that would be an even split."""
     model = Defended("ranmask", RanMask(copies=100), WeightVictim({}, bias=0.1))
     assert predict_or_abstain(model, ["", ("a premise", " ")]) == ["positive", "positive"]
+
+
+def test_copies_that_are_all_alike_prove_nothing() -> None:
+    """However many copies mask-top counts, it has two answers: that to the text, and that to the hidden text."""
+    model = st.load_model("builtin:sentiment-cnn")
+    for copies in (3, 20):
+        with pytest.raises(OptionError, match=r"mask-top does not draw the copies .* at random"):
+            predict_or_abstain(Defended("mask-top", MaskTop(copies=copies), model), ["a dull film"])
+
+
+def test_only_defenses_that_draw_their_copies_one_by_one_can_abstain() -> None:
+    drawing = {name for name, entry in defenses().items() if getattr(entry.make, "independent_copies", False)}
+    assert drawing == {"ranmask", "safer", "deletion", "hull"}
+    for name in drawing - {"hull"}:
+        model = Defended(name, make_defense(name, copies=20).defense, WeightVictim({}, bias=5.0))
+        assert predict_or_abstain(model, ["a film of sorts"]) == ["positive"]
+    for name in ("partition", "five", "hull"):  # hull has no copies unless it is asked for some
+        model = Defended(name, make_defense(name).defense, st.load_model("builtin:sentiment-cnn"))
+        with pytest.raises(OptionError, match=f"{name} does not draw"):
+            predict_or_abstain(model, ["a film"])
+    with pytest.raises(OptionError, match="inside a defense whose copies vote"):
+        predict_or_abstain(WeightVictim({}), ["a film"])
+
+
+def test_copies_without_words_do_not_vote() -> None:
+    """The model is sure of the text, but no copy has a word of it left, so nothing was voted on."""
+    model = Defended("deletion", Deletion(kept_chance=1e-9, copies=8), WeightVictim({}, bias=5.0))
+    assert predict_or_abstain(model, ["film"]) == [ABSTAIN]

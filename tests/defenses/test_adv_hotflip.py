@@ -17,8 +17,7 @@ from stockade.defenses.trained import combined_objective
 from stockade.lexicon import Neighbours, use_neighbours
 from stockade.training.kit import TrainingKit
 from stockade.training.objective import Batch, CrossEntropy
-from tests.defenses.adversarial_kit import LABELS, loss_at, make_batch, make_kit
-from tests.models.conftest import tiny_bert, tiny_tokenizer
+from tests.defenses.adversarial_kit import LABELS, loss_at, make_batch, make_kit, pair_kit
 
 LONG = ("a good film with the story and a fine picture of fun", "the worst film")
 
@@ -62,7 +61,7 @@ def test_flips_are_those_of_a_plain_search_over_the_vocabulary(share: float) -> 
     words = set(word_tokens(kit.tokenizer))
     assert words == set(range(2, 18))  # all but [PAD] and [UNK]
     expected = reference_flips(kit, batch, lambda _: words, share)
-    found = flips_of(kit, rounds=1, share=share).flipped(batch.tensors, batch.labels)
+    found = flips_of(kit, rounds=1, share=share).flipped(batch)
     assert torch.equal(found["input_ids"], expected)
     changed = (expected != batch.tensors["input_ids"]).sum(1).tolist()
     assert changed == [int(share * 12), int(share * 3)]
@@ -84,7 +83,7 @@ def test_neighbours_are_the_only_candidates_when_asked_for() -> None:
     }
     assert {one: set(row) - {one} for one, row in enumerate(flips.candidates.tolist()) if set(row) != {one}} == near
     expected = reference_flips(kit, batch, lambda one: near.get(one, set()) | {one}, 1.0)
-    assert torch.equal(flips.flipped(batch.tensors, batch.labels)["input_ids"], expected)
+    assert torch.equal(flips.flipped(batch)["input_ids"], expected)
     assert not torch.equal(expected, batch.tensors["input_ids"])
 
 
@@ -106,14 +105,14 @@ def test_later_rounds_see_the_gradient_anew() -> None:
     kit = make_kit()
     batch = make_batch(kit, LONG, (1, 0))
     flips = flips_of(kit, rounds=1)
-    once = flips.flipped(batch.tensors, batch.labels)
+    once = flips.flipped(batch)
     assert torch.equal(
-        flips.flipped(once, batch.labels)["input_ids"],
-        flips_of(kit, rounds=2).flipped(batch.tensors, batch.labels)["input_ids"],
+        flips.flipped(replace(batch, tensors=once))["input_ids"],
+        flips_of(kit, rounds=2).flipped(batch)["input_ids"],
     )
     losses = [
         kit.network(**tensors, labels=batch.labels).loss.item()
-        for tensors in (batch.tensors, flips_of(kit, rounds=3).flipped(batch.tensors, batch.labels))
+        for tensors in (batch.tensors, flips_of(kit, rounds=3).flipped(batch))
     ]
     assert losses[1] > losses[0]
 
@@ -126,7 +125,7 @@ def test_the_batch_is_clean_and_adversarial() -> None:
     assert both.labels.tolist() == [1, 0, 1, 0]
     assert len(both) == 4
     assert torch.equal(both.tensors["input_ids"][:2], batch.tensors["input_ids"])
-    assert torch.equal(both.tensors["input_ids"][2:], flips.flipped(batch.tensors, batch.labels)["input_ids"])
+    assert torch.equal(both.tensors["input_ids"][2:], flips.flipped(batch)["input_ids"])
     assert all(weight.grad is None for weight in kit.network.parameters())
     assert flips.loss(kit.network, both).item() == pytest.approx(kit.plain.loss(kit.network, both).item())
 
@@ -187,7 +186,7 @@ def test_of_neighbours_too_the_greatest_gains_are_taken_first(seed: int) -> None
         flips = flips_of(kit, rounds=1, share=0.25, candidates="neighbours", count=2, min_cosine=0.9)
     near = {one: set(row) for one, row in enumerate(flips.candidates.tolist())}
     expected = reference_flips(kit, batch, lambda one: near[one], 0.25)
-    assert torch.equal(flips.flipped(batch.tensors, batch.labels)["input_ids"], expected)
+    assert torch.equal(flips.flipped(batch)["input_ids"], expected)
 
 
 def test_neighbours_are_as_near_as_was_asked_for() -> None:
@@ -200,14 +199,46 @@ def test_neighbours_are_as_near_as_was_asked_for() -> None:
 
 
 def test_what_begins_and_ends_a_text_is_not_flipped() -> None:
-    model, tokenizer = tiny_bert(), tiny_tokenizer()
-    tensors = dict(tokenizer(["great film", "a bad film was not great"], padding=True, return_tensors="pt"))
-    candidates = torch.tensor(sorted(word_tokens(tokenizer)))
-    found = FlipTraining(model, tokenizer, CrossEntropy(), candidates, 1, 1.0).flipped(tensors, torch.tensor([0, 1]))
-    special = torch.isin(tensors["input_ids"], torch.tensor(tokenizer.all_special_ids))
+    kit = pair_kit()
+    batch = make_batch(kit, ["great film", "a bad film was not great"], [0, 1])
+    before, after = batch.tensors["input_ids"], flips_of(kit, rounds=1, share=1.0).flipped(batch)["input_ids"]
+    special = torch.isin(before, torch.tensor(kit.tokenizer.all_special_ids))
     assert special.sum() == 2 * 2 + 4
-    assert torch.equal(found["input_ids"][special], tensors["input_ids"][special])
-    assert not torch.equal(found["input_ids"], tensors["input_ids"])
+    assert torch.equal(after[special], before[special])
+    assert not torch.equal(after, before)
+
+
+PAIRS = [("a great film", "bad film"), ("a film", "the film was not bad"), "a great film"]
+
+
+def test_the_premise_of_a_pair_is_not_flipped() -> None:
+    kit = pair_kit()
+    batch = make_batch(kit, PAIRS, [0, 1, 0])
+    before, after = batch.tensors["input_ids"], flips_of(kit, share=1.0).flipped(batch)["input_ids"]
+    words = [[5, 6], [4, 5, 6, 7, 8], [1, 2, 3]]
+    for row, own in zip(before != after, words, strict=True):
+        changed = torch.nonzero(row).squeeze(1).tolist()
+        assert changed
+        assert set(changed) <= set(own)
+
+
+def test_the_share_is_of_the_hypothesis() -> None:
+    kit = pair_kit()
+    batch = make_batch(kit, [("a great film was a bad film", "a bad film is great")], [0])
+    flipped = flips_of(kit, rounds=1, share=0.2).flipped(batch)["input_ids"]
+    assert (flipped != batch.tensors["input_ids"]).sum() == 1
+
+
+def test_the_premise_stays_where_words_of_the_hypothesis_are_hidden() -> None:
+    """A hidden word is one token, "filmly" is two: the text that is flipped is shorter than the one that was given."""
+    kit = pair_kit()
+    make = combined_objective([make_defense("ranmask:rate=0.5"), make_defense("adv-hotflip:share=1.0")])
+    assert make is not None
+    batch = make_batch(kit, [("a great film", "filmly filmly filmly not")], [0])
+    clean, flipped = make(kit).augment(batch).tensors["input_ids"]
+    assert len(clean) < batch.tensors["input_ids"].shape[1]
+    assert torch.equal(flipped[:5], clean[:5])
+    assert not torch.equal(flipped, clean)
 
 
 def test_what_else_trains_sees_both_copies() -> None:
@@ -281,5 +312,5 @@ def test_places_that_may_not_be_flipped_cost_nothing(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("stockade.defenses.adversarial.flips.best_of_all", counted)
     kit = make_kit()
     batch = make_batch(kit, ("a good film with fun", "[UNK] film"), (1, 0))
-    flips_of(kit, rounds=2).flipped(batch.tensors, batch.labels)
+    flips_of(kit, rounds=2).flipped(batch)
     assert asked == [6, 6]  # of ten: three are padding and one hides a word

@@ -149,6 +149,8 @@ def test_bad_options() -> None:
         make_defense("augmentation:variant=half")
     with pytest.raises(OptionError, match="budget of 0"):
         make_defense("augmentation:budget=0")
+    with pytest.raises(OptionError, match="None of the 22 training texts has 1000 words"):
+        Augmentation("toy", words=1000).rewrite(TEXTS, LABELS, CLASSES, 0)
 
 
 def test_it_acts_in_training_by_rewriting_alone() -> None:

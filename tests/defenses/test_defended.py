@@ -11,6 +11,7 @@ import pytest
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
+from stockade.defenses.asking import probabilities_of
 from stockade.defenses.defended import Defended, defenses_of
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.registry import make_defense, wrap
@@ -102,3 +103,12 @@ def test_all_defenses_ask_the_language_models_that_were_named() -> None:
     assert isinstance(model, Defended)
     assert isinstance(model.inner, Defended)
     assert model.language is model.inner.language is language
+
+
+def test_random_choices_depend_on_the_text_and_the_purpose_alone() -> None:
+    model = Defended("ranmask", RanMask(rate=0.5, copies=9), WeightVictim({"good": 3.0, "bad": -2.0, "dull": -1.0}))
+    texts = ["a good bad dull film", ("a premise", "a good bad dull film"), "good or bad"]
+    together, language = model.predict_proba(texts), LanguageModels()
+    for one, row in zip(texts, together, strict=True):
+        assert (probabilities_of(model, [one], language) == row).all()
+    assert (probabilities_of(model, texts, language, "another") != together).any()

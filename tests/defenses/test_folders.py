@@ -194,3 +194,10 @@ def test_the_loss_is_that_of_what_it_stands_around() -> None:
 
     training = MaskedTraining(None, Seven(), rate=0.5, kept=1)  # type: ignore[arg-type]
     assert training.loss(None, None) == 7  # type: ignore[arg-type]
+
+
+def test_a_defense_that_this_version_does_not_have_is_told_with_the_file(tmp_path: Path) -> None:
+    entry = {"name": "ranmusk", "preset": "paper", "options": {}}
+    (tmp_path / FILE_NAME).write_text(json.dumps({"schema": 1, "defenses": [entry]}))
+    with pytest.raises(ModelError, match=r"defense\.json names what this version does not have.*ranmusk"):
+        kept_defenses(tmp_path)

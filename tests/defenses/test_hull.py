@@ -19,6 +19,7 @@ from tests.defenses.adversarial_kit import (
     loss_at,
     make_batch,
     make_kit,
+    pair_kit,
     seen_vectors,
 )
 from tests.defenses.test_adv_hotflip import directions
@@ -102,6 +103,19 @@ def test_only_words_with_synonyms_are_mixed() -> None:
         assert [word for word, moves in zip(words, row, strict=False) if moves] == [
             word for word in words if word in ("good", "film", "picture")
         ]
+
+
+def test_the_premise_of_a_pair_is_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.defenses.hull.neighbour_table", lambda path: directions(great=0, bad=10))
+    kit = pair_kit()
+    batch = make_batch(kit, [("a great film", "a bad film"), "a great film"], [1, 0])
+    hull = hull_of(kit, steps=1, clean=0.0)
+    with seen_vectors(kit.network) as seen, torch.no_grad():
+        kit.network(**batch.tensors)
+    with seen_vectors(kit.network) as moved:
+        hull.loss(kit.network, batch)
+    differs = (moved[-1] - seen[0]).abs().amax(2) > 1e-6
+    assert [torch.nonzero(row).squeeze(1).tolist() for row in differs] == [[6], [2]]
 
 
 def test_a_batch_without_synonyms_is_trained_on_as_it_is() -> None:

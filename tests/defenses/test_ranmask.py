@@ -243,3 +243,14 @@ def test_a_black_box_gives_logits_that_sum_to_zero() -> None:
     [rows] = ScoringService(VICTIM).answer_masked([Masked(["good", "bad"], None, keep, logits=True)])
     assert np.asarray(rows).sum(1) == pytest.approx([0.0, 0.0])
     assert np.asarray(rows)[:, 1] - np.asarray(rows)[:, 0] == pytest.approx([3.0, -5.0])
+
+
+def test_presets_say_whose_way_of_answering_they_are() -> None:
+    names = ("combine", "kept", "copies", "rate")
+    assert [make_defense("ranmask").options[name] for name in names] == ["probability", 1, 100, 0.3]
+    assert make_defense("ranmask").options == make_defense("ranmask@paper").options
+    assert [make_defense("ranmask@vote").options[name] for name in names] == ["vote", 1, 100, 0.3]
+    assert [make_defense("ranmask@authors").options[name] for name in names] == ["normalised-logit", 2, 100, 0.3]
+    assert make_defense("ranmask@authors:rate=0.9").defense.masks(np.random.default_rng(0), 10).sum(1).tolist() == (
+        [2] * 100
+    ), "one of ten words would stay, the released code keeps two"

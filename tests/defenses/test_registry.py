@@ -49,7 +49,7 @@ def test_every_defense_has_a_paper_a_summary_and_usable_presets() -> None:
     ("reference", "said"),
     [
         ("ranmsk", 'There is no defense "ranmsk".*Did you mean "ranmask"'),
-        ("ranmask@authors", "preset of ranmask"),
+        ("ranmask@author", "preset of ranmask"),
         ("ranmask:rat=0.3", "option of ranmask"),
         ("ranmask:rate", "not of the form option=value"),
         ("ranmask:rate=much", "option rate of ranmask cannot be 'much'"),

@@ -5,26 +5,27 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import stockade as st
-from stockade.attacks.registry import make_attack
+from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import DataError, OptionError
 from stockade.core.example import Scores
 from stockade.core.text import Text
 from stockade.datasets import load_data, prepare_examples
-from stockade.defenses.defended import Defended
+from stockade.defenses.defended import Defended, remarks_on
 from stockade.defenses.detector import Detector, Logistic, load_detector, threshold_at
 from stockade.defenses.detector_features import FREQUENCY, MASKING, EvidenceReader
 from stockade.defenses.detector_fit import fit_detector, without_own_words
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.route import AdaptiveRoute, Route, Routed
 from stockade.engine.composite import make_scoring
-from stockade.engine.requests import Score
+from stockade.engine.requests import Draw, Score
 from stockade.runs.attack import AttackSettings, run_attacks
 from stockade.runs.store import Store
 from tests.toys import WeightVictim
@@ -177,24 +178,110 @@ def test_the_adaptive_view_falls_with_the_probability_and_with_the_suspicion(fil
     assert 0 < evidence_free < load_detector(file).threshold, "with all the weight on it, it is the suspicion"
 
 
-def test_an_attack_that_knows_the_detector_runs_through_the_view(tmp_path: Path, file: str) -> None:
-    model = routed(file, draws="fixed")
-    data = [("good fine nice film", "positive"), ("bad poor film of all", "negative")]
-    examples = prepare_examples(load_data(data), model.labels)
-    settings = AttackSettings((make_attack("deepwordbug"),), 0, 80)
-    run_attacks(model, examples, settings, tmp_path, through=model.twin())
+class Known(Route):
+    """A route of which both branches and the suspicion are known: (plain, robust, suspicion), from 0.5 on caught, of a
+    text's first two words. Branches are told by the probability of "positive".
+    """
+
+    TOLD: ClassVar = {
+        "good fine": (0.9, 0.9, 0.3),
+        "loud fine": (0.55, 0.9, 0.45),  # nearer to the other class, nearer to being caught as well
+        "hush fine": (0.6, 0.9, 0.1),
+        "loud bold": (0.2, 0.9, 0.65),
+        "hush bold": (0.25, 0.9, 0.3),
+        "a trick": (0.2, 0.7, 0.9),  # the model is wrong on it, its copies are right
+        "a joke": (0.2, 0.6, 0.6),
+    }
+
+    def check(self, inner: object) -> None:
+        pass
+
+    async def routed(self, text: Text, rng: np.random.Generator) -> Routed:
+        plain, robust, suspicion = self.TOLD[" ".join(text.words[:2])]
+        return Routed(Scores((1 - plain, plain)), Scores((1 - robust, robust)), suspicion, suspicion >= 0.5)
+
+    def resources(self) -> dict[str, str]:
+        return {}
+
+
+@dataclass(frozen=True)
+class WordByWord:
+    """Gives each word in turn what brings it farthest."""
+
+    choices: tuple[tuple[str, ...], ...] = (("loud", "hush"), ("bold",))
+
+    async def search(self, example: st.Example, rng: object) -> st.Outcome:
+        text = example.text
+        for index, words in enumerate(self.choices):
+            tried = [text.replace(index, word) for word in words]
+            scores = await Score(tried)
+            best = max(range(len(tried)), key=lambda at: example.gain(scores[at]))
+            text = tried[best]
+            if example.fooled(scores[best]):
+                return st.Outcome.found(text)
+        return st.Outcome.failed("no word is left")
+
+
+@pytest.mark.parametrize(("knows", "found"), [(False, None), (True, "hush bold film")])
+def test_an_attack_that_knows_the_detector_passes_where_another_is_caught(
+    tmp_path: Path, knows: bool, found: str | None
+) -> None:
+    """Who follows the routed answer takes "loud" and is caught with the second word; who sees the suspicion is not."""
+    model = Defended("route", Known(draws="fixed"), VICTIM)
+    examples = prepare_examples(load_data([("good fine film", "positive")]), model.labels)
+    settings = AttackSettings((NamedAttack("word-by-word", "paper", WordByWord(), "word-by-word"),))
+    run_attacks(model, examples, settings, tmp_path, through=model.twin() if knows else None)
     with Store(tmp_path) as store:
-        records = list(store.records("deepwordbug"))
-    assert {record.status for record in records} <= {"success", "failed"}
-    for record in records:
-        if record.status == "success":
-            assert record.adversarial_prediction != record.label
+        (record,) = store.records("word-by-word")
+    assert record.status == ("success" if knows else "failed")
+    if knows:
+        assert (record.adversarial, record.adversarial_prediction) == (found, "negative")
+
+
+@pytest.mark.parametrize("draws", ["fresh", "fixed"])
+def test_the_adaptive_view_knows_the_suspicion_where_only_the_masked_branch_is_right(draws: str) -> None:
+    """The routed answer to the original is "positive", whatever the model alone would say of it."""
+    victim = WeightVictim({"trick": -8.0})
+    model = Defended("route", Known(draws=draws), victim)  # type: ignore[arg-type]
+    view = model.twin()
+    assert view is not None
+    original = Text.parse("a trick film")
+    (answers,) = make_scoring(view).answer_scores([Score([original, original.replace(1, "joke")])])
+    first, second = (scores.probabilities[1] for scores in answers)  # type: ignore[union-attr]
+    assert first == pytest.approx(0.5 + 0.5 * (0.5 * 0.9 + 0.5 * (0.9 * 0.7 + 0.1 * 0.2)))
+    assert second == pytest.approx(0.5 + 0.5 * (0.5 * 0.6 + 0.5 * (0.6 * 0.6 + 0.4 * 0.2)))
+
+
+def test_an_original_has_the_same_class_in_a_whole_search(tmp_path: Path) -> None:
+    """Its copies are drawn once for all questions, where the choices are fixed as the route itself draws them."""
+    path = tmp_path / "always.json"
+    detector(threshold=0.0, copies=1).save(path)  # one copy, which decides
+    seen: list[tuple[str, tuple[float, ...]]] = []
+
+    class Watched(Route):
+        async def routed(self, text: Text, rng: np.random.Generator) -> Routed:
+            found = await super().routed(text, rng)
+            seen.append((str(text), found.robust.probabilities))
+            return found
+
+    original = Text.parse("good fine trick film")
+    others = [original.replace(3, word) for word in ("movie", "picture", "story", "show", "plot", "play")]
+    for draws in ("fresh", "fixed"):
+        seen.clear()
+        model = Defended("route", Watched(str(path), draws=draws), VICTIM)  # type: ignore[arg-type]
+        view = model.twin()
+        assert view is not None
+        make_scoring(view).answer_scores([Score(others, draw=Draw(3, 0))])
+        asked = {scores for text, scores in seen if text == str(original)}
+        assert len(asked) == 1
+        if draws == "fixed":
+            assert asked == {tuple(model.predict_proba([str(original)])[0].tolist())}
 
 
 def test_bad_input(tmp_path: Path, file: str) -> None:
     with pytest.raises(OptionError, match="route needs a detector"):
         st.defend(VICTIM, "route")
-    with pytest.raises(OptionError, match=r"missing\.json cannot be read .*fit_detector"):
+    with pytest.raises(OptionError, match=r"missing\.json cannot be read .*stockade detector MODEL RUN"):
         st.defend(VICTIM, "route", detector=str(tmp_path / "missing.json"))
     with pytest.raises(OptionError, match="route and ranmask cannot be combined"):
         st.defend(VICTIM, f"route:detector={file}", "ranmask")
@@ -254,3 +341,19 @@ def test_a_share_is_of_whole_texts_whatever_its_product_rounds_to() -> None:
     clean = [at / 100 for at in range(100)]
     found = threshold_at(clean, 0.29)
     assert sum(one >= found for one in clean) == 29
+
+
+def test_a_detector_of_another_model_is_remarked_on(tmp_path: Path) -> None:
+    @dataclass
+    class Named(WeightVictim):
+        name: str = "one"
+
+        def fingerprint(self) -> str:
+            return self.name
+
+    one, other = Named(WEIGHTS, bias=0.1), Named(WEIGHTS, bias=0.1, name="other")
+    path = tmp_path / "detector.json"
+    fit_detector(one, CLEAN, ATTACKED, features=MASKING, rate=0.4, copies=20).save(path)
+    assert remarks_on(st.defend(one, "route", detector=str(path))) == []
+    told = "The detector of route was fitted on another model: its threshold says little here."
+    assert remarks_on(st.defend(other, "route", detector=str(path))) == [told]

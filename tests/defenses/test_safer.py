@@ -175,3 +175,10 @@ def test_training_keeps_premises_and_hands_on_what_it_made(table: str) -> None:
     found = safer(table).objective(kit).augment(make_batch(kit, [("a good story", "a bad film")] * 20, [1] * 20))
     assert len(found.inputs) == 40
     assert set(found.inputs) == {("a good story", "a bad film"), ("a good story", "a awful film")}
+
+
+def test_presets_say_whose_way_of_answering_they_are() -> None:
+    names = ("combine", "copies", "min_cosine", "maximum", "directions")
+    assert [make_defense("safer").options[name] for name in names] == ["probability", 100, 0.8, 100, 8]
+    assert [make_defense("safer@vote").options[name] for name in names] == ["vote", 100, 0.8, 100, 8]
+    assert [make_defense("safer@authors").options[name] for name in names] == ["vote", 2000, 0.8, 100, 8]

@@ -69,3 +69,16 @@ def test_wrong_defenses_are_refused(refused: Callable[..., str]) -> None:
     assert "rate of ranmask is 0.0" in refused(*ATTACK, "--defense", "ranmask:rate=0")
     assert "is not of the form option=value" in refused(*ATTACK, "--defense", "ranmask:0.3")
     assert "not trained with it" in refused(*ATTACK, "--defense", "freelb")
+
+
+def test_a_text_that_the_model_cannot_take_costs_only_itself(stockade: Stockade, folder: Path) -> None:
+    """The first row of the file: what is asked about before the run begins."""
+    rows = [("a poison film", 1), ("a great and good film", 1), ("a dull and bad film", 0)]
+    lines = [json.dumps({"text": text, "label": label}) for text, label in rows]
+    (folder / "poison.jsonl").write_text("\n".join(lines) + "\n")
+    words = ("attack", "python:victim:raising", "poison.jsonl", "--attack", "deepwordbug", "--no-similarity")
+    result = stockade(*words, "--defense", DEFENSE, "--out", "runs/p")
+    assert result.returncode == 0, result.stderr
+    found = [json.loads(line) for line in stockade("export", "runs/p").stdout.splitlines()]
+    assert [row["status"] == "error" for row in found] == [True, False, False]
+    assert "cannot digest this" in found[0]["reason"]

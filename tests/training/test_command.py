@@ -76,6 +76,15 @@ def test_the_accuracy_says_what_the_texts_were_read_as(
     assert f"trained with {defense.partition(':')[0]};" in card
 
 
+def test_a_defense_that_is_not_kept_is_told(stockade: Command, folder: Path) -> None:
+    stockade("train", "data.csv", *CNN, "--epochs", 1, "--defense", "ranmask:rate=0.5", "--out", "models/d")
+    _, out, _ = stockade("train", "data.csv", "--model", "models/d", "--epochs", 1, "--out", "models/e")
+    told = "models/d has a defense (ranmask), models/e has none: to keep it, train with --defense ranmask"
+    assert told in out
+    words = ("--model", "models/d", "--epochs", 1, "--defense", "ranmask:rate=0.5", "--out", "models/f")
+    assert "has none" not in stockade("train", "data.csv", *words)[1]
+
+
 def test_control_c_says_how_to_go_on(stockade: Command, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = job.fit
 

@@ -1,4 +1,4 @@
-"""Ranges from text and from types, and the values drawn from them."""
+"""Ranges from text, and the values drawn from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 
 from stockade.core.errors import OptionError
-from stockade.tuning.space import Choices, Numbers, default_ranges, draw_options, read_ranges
+from stockade.tuning.space import Choices, Numbers, draw_options, read_ranges
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,11 @@ class Options:
     large: float = 3.0
 
 
-def test_ranges_by_type() -> None:
-    assert default_ranges(Options, {}) == {
-        "rate": Numbers(0.05, 0.95),
-        "copies": Numbers(25, 400, whole=True, logarithmic=True),
-        "how": Choices(("a", "b")),
-        "loud": Choices((False, True)),
-    }
-    assert set(default_ranges(Options, {"rate": 0.2, "how": "b"})) == {"copies", "loud"}
-
-
 def test_ranges_as_text() -> None:
     found = read_ranges(
-        ["rate=0.1..0.9", "copies=10..20", "how=b|a", "loud=true", "curriculum=0.1|none"], "toy", Options
+        ["rate=0.1..0.9", "copies=10..20", "how=b|a", "loud=true", "curriculum=0.1|none", "large=0.1..10 log"],
+        "toy",
+        Options,
     )
     assert found == {
         "rate": Numbers(0.1, 0.9),
@@ -43,8 +35,10 @@ def test_ranges_as_text() -> None:
         "how": Choices(("b", "a")),
         "loud": Choices((True,)),
         "curriculum": Choices((0.1, None)),
+        "large": Numbers(0.1, 10, logarithmic=True),
     }
     assert str(found["rate"]) == "0.1..0.9"
+    assert str(found["large"]) == "0.1..10 log"
     assert str(found["how"]) == "b|a"
 
 
@@ -56,6 +50,7 @@ def test_ranges_as_text() -> None:
         ("speed=1..2", 'no option of toy "speed"'),
         ("rate=0.9..0.1", "is empty"),
         ("rate=0.5..0.5", "is empty"),
+        ("large=0..5 log", "lower end must be above 0"),
         ("how=a..b", "is no number"),
         ("how=c", "option how of toy cannot be 'c'"),
         ("copies=1..much", "option copies of toy cannot be 'much'"),

@@ -16,7 +16,8 @@ import pytest
 import stockade as st
 from stockade.cli import main as command_line
 from stockade.core.errors import DataError, ModelError, OptionError, ResourceMissing, RunError, StockadeError
-from stockade.tuning import judge as judging
+from stockade.defenses.detector_fit import fit_detector
+from stockade.tuning import attacking
 from stockade.tuning.page import render_page, write_page
 from stockade.tuning.running import Tuned, _run
 from stockade.tuning.samplers import OptunaSampler, make_sampler
@@ -41,9 +42,6 @@ def test_a_search_finds_the_best_and_names_it(tmp_path: Path) -> None:
     assert tuned.best is not None
     assert tuned.best.objective == max(trial.objective or 0 for trial in tuned.trials)
     assert tuned.best_defense == f"ranmask:copies=5,rate={tuned.best.options['rate']}"
-    run = st.attack(VICTIM, DATA, "deepwordbug", seed=3, budget=60, similarity=False,
-                    model_options=st.ModelOptions(defenses=[tuned.best_defense]))  # fmt: skip
-    assert run.summary["attacks"]["deepwordbug"]["robust_accuracy"]["value"] == tuned.best.robust
 
 
 def test_trials_depend_on_their_number_and_the_seed_alone(tmp_path: Path) -> None:
@@ -72,7 +70,7 @@ def test_a_line_that_a_crash_cut_short_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_no_trial_is_begun_after_the_time_box(tmp_path: Path) -> None:
-    tuned = search(tmp_path / "a", ranges=["rate=0.1..0.9"], seconds=-1.0)
+    tuned = search(tmp_path / "a", ranges=["rate=0.1..0.9"], seconds=1e-9)
     assert tuned.trials == ()
     assert tuned.best is None
 
@@ -95,6 +93,7 @@ def test_other_options_are_another_search(tmp_path: Path) -> None:
         ({"sampler": "lucky"}, 'no sampler "lucky"'),
         ({"attack": "pws"}, 'no attack "pws"'),
         ({"budget": 0}, "budget must be at least 1"),
+        ({"expectation": 0}, "--expectation is 0, expected a whole number from 1 up"),
         ({"least_clean": 80}, "least-clean is 80, expected a share from 0 to 1"),
         ({"clean_weight": -1.0}, "clean-weight is -1.0, expected 0 or more"),
     ],
@@ -123,10 +122,43 @@ def test_a_search_goes_on_with_the_same_model_and_texts_only(tmp_path: Path) -> 
                 out=tmp_path / "a", resume=True)  # fmt: skip
     with pytest.raises(RunError, match="max_words was 5000, now 9"):
         search(tmp_path / "a", trials=2, max_words=9, resume=True)
+    with pytest.raises(RunError, match="expectation was 3, now 5"):
+        search(tmp_path / "a", trials=2, expectation=5, resume=True)
     (tmp_path / "a" / "tune.json").write_text('{"defense": ')
     for options in ({"trials": 1}, {"trials": 2}):
         with pytest.raises(RunError, match=r"tune.json cannot be read .* start again with another --out"):
             search(tmp_path / "a", resume=True, **options)
+
+
+def test_a_search_of_an_older_version_is_not_gone_on_with(tmp_path: Path) -> None:
+    """Its trials attacked in one way only: new ones would lose to them."""
+    search(tmp_path / "a", trials=1)
+    path = tmp_path / "a" / "tune.json"
+    config = json.loads(path.read_text())
+    del config["expectation"]
+    path.write_text(json.dumps({**config, "schema": 2}))
+    with pytest.raises(RunError, match=r"another version of Stockade.*format 2, expected 3.*another --out"):
+        search(tmp_path / "a", trials=2, resume=True)
+
+
+def test_a_file_of_the_defense_must_not_change(tmp_path: Path) -> None:
+    file, folder = tmp_path / "detector.json", tmp_path / "a"
+    detector = fit_detector(VICTIM, [text for text, _ in DATA], ["a gooood film"], rate=0.4, copies=5)
+    replace(detector, threshold=0.5).save(file)
+    options: dict[str, Any] = {"defense": f"route:detector={file}", "ranges": ["combine=vote|logit"]}
+    search(folder, **options, trials=1)
+    replace(detector, threshold=0.9).save(file)
+    with pytest.raises(RunError, match=r"a file that .* has changed: defense_files.detector was .* old file back"):
+        search(folder, **options, trials=2, resume=True)
+    replace(detector, threshold=0.5).save(file)
+    assert len(search(folder, **options, trials=2, resume=True).trials) == 2
+
+
+def test_a_defense_that_answers_only_with_some_options_can_be_searched_by_them(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="hull with these options only changes how a model is trained"):
+        search(tmp_path / "a", defense="hull")
+    with pytest.raises(ModelError, match="hull mixes the model's input vectors"):
+        search(tmp_path / "a", defense="hull", ranges=["copies=4..8"])
 
 
 def test_a_crash_at_the_start_of_a_resumed_search_costs_no_trial(
@@ -233,6 +265,8 @@ def test_the_first_of_equals_is_the_best() -> None:
     trials = [Trial(2, {}, 1, 1.0, 0.5, 0.5), Trial(1, {}, 1, 1.0, 0.5, 0.5), Trial(0, {}, error="no")]
     assert best_of(trials) == trials[1]
     assert best_of(trials[2:]) is None
+    assert best_of([Trial(0, {}, 1, 0.7, 0.5, Goal(least_clean=0.8).value(0.7, 0.5))]) is None
+    assert best_of([Trial(0, {}, 1, 0.8, 0.5, 0.5), *trials]) == trials[1], "with more clean accuracy"
 
 
 def test_references_can_be_pasted() -> None:
@@ -263,6 +297,7 @@ def test_the_page_shows_every_trial_and_both_plots(tmp_path: Path) -> None:
     assert "4 trials of ranmask (combine in vote|logit, rate in 0.1..0.9, copies=5)" in page
     assert "attacked by deepwordbug on 6 texts" in page
     assert "at most 60 queries per text; sampler random, seed 3. Objective: robust accuracy." in page
+    assert "the mean of 3 of its answers,\nand of up to 24" in page
 
 
 def test_from_the_command_line(
@@ -281,6 +316,30 @@ def test_from_the_command_line(
     assert out.splitlines()[-1].startswith("--defense ranmask:copies=3,rate=0.")
     assert json.loads(Path("t/tune.json").read_text())["ranges"] == {"rate": "0.2..0.6"}
     assert Path("t/tune.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("--least-clean 1", "None of 1 trials keeps the clean accuracy of --least-clean; the most is 0."),
+        ("--seconds -1", "--seconds is -1.0, expected more than 0."),
+        ("", "MODEL and DATA are missing. A search is gone on with by the same command with --resume --out FOLDER."),
+    ],
+)
+def test_what_the_command_cannot_do_is_one_sentence(
+    more: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _write_victim(tmp_path, monkeypatch)
+    (tmp_path / "data.csv").write_text("text,label\na good film,negative\na bad film,positive\ngood,positive\n")
+    options = "--labels negative,positive --defense ranmask:copies=3 --attack deepwordbug --range rate=0.2..0.6"
+    inputs = ["python:victim:ask", "data.csv"] if more else ["--resume"]
+    command = ["stockade", "tune", *inputs, *options.split(), *more.split(), "--trials", "1", "--out", "t"]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 def test_several_processes_find_what_one_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,20 +402,21 @@ def test_optunas_seed_is_of_the_search_and_the_round() -> None:
 
 
 def test_a_trial_attacks_as_the_search_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fixed options, seed, budget and texts are the search's; the attack sees the twin of votes."""
+    """Fixed options, seed, budget and texts are the search's; searches see the bare model, then the twin of votes."""
     seen: list[Any] = []
-    attacking = judging.run_attacks
+    attack = attacking.run_attacks
 
     def noting(model: Any, examples: Any, settings: Any, folder: Path, **options: Any) -> Any:
         seen.append((model, examples, settings, options["through"]))
-        return attacking(model, examples, settings, folder, **options)
+        return attack(model, examples, settings, folder, **options)
 
-    monkeypatch.setattr(judging, "run_attacks", noting)
-    chosen = {"defense": "ranmask:copies=5,combine=vote", "ranges": ["rate=0.1..0.9"]}
+    monkeypatch.setattr(attacking, "run_attacks", noting)
+    chosen = {"defense": "ranmask:copies=5,combine=vote", "ranges": ["rate=0.1..0.9"], "expectation": 1}
     search(tmp_path / "t", **chosen, trials=1, limit=4, budget=33, max_words=70, concurrency=5, batch_tokens=900)
-    ((model, examples, settings, through),) = seen
+    (model, examples, settings, bare), (_, _, _, twin) = seen
     assert (model.seed, model.defense.copies, model.defense.combine) == (3, 5, "vote")
-    assert through.defense == replace(model.defense, combine="probability")
+    assert bare is VICTIM
+    assert twin.defense == replace(model.defense, combine="probability")
     assert (settings.seed, settings.budget, examples.size) == (3, 33, 4)
     assert (settings.max_words, settings.concurrency, settings.batch_tokens) == (70, 5, 900)
 

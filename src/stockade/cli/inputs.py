@@ -26,8 +26,7 @@ _COLUMNS = (
         "--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat."
     ),
 )
-_OPTIONS = (
-    *_COLUMNS,
+_OUTPUTS = (
     click.option("--labels", help="Class names in the order of the model's outputs, separated by commas."),
     click.option(
         "--outputs",
@@ -36,6 +35,16 @@ _OPTIONS = (
         help="What a callable returns.",
     ),
     click.option("--device", help="cpu, cuda, mps.  [default: the best there is]"),
+)
+_TRUST = (
+    click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust."),
+    click.option(
+        "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
+    ),
+)
+_OPTIONS = (
+    *_COLUMNS,
+    *_OUTPUTS,
     click.option(
         "--concurrency", type=int, default=64, show_default=True, help="Searches in flight; changes speed, not results."
     ),
@@ -43,10 +52,7 @@ _OPTIONS = (
     click.option("--max-words", type=int, default=5000, show_default=True, help="Longer texts are recorded as errors."),
     click.option("--mlm", help="Another masked LM for the attacks that ask one: a folder or hub name."),
     click.option("--encoder", help="Another sentence encoder: a sentence-transformers folder or name."),
-    click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust."),
-    click.option(
-        "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
-    ),
+    *_TRUST,
 )
 
 
@@ -83,6 +89,13 @@ def input_options(command: Command) -> Command:
 def column_options(command: Command) -> Command:
     """Add only the options that say how DATA is read."""
     for option in reversed(_COLUMNS):
+        command = option(command)
+    return command
+
+
+def loading_options(command: Command) -> Command:
+    """Add only the options that say how MODEL is loaded."""
+    for option in reversed((*_OUTPUTS, *_TRUST)):
         command = option(command)
     return command
 

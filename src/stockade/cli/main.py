@@ -17,6 +17,7 @@ COMMANDS = (
     "attack",
     "certify",
     "demo",
+    "detector",
     "doctor",
     "evaluate",
     "export",

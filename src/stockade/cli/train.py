@@ -109,7 +109,19 @@ def command(data: str | None, **given: Any) -> int:
         return 130
     if os.environ.get("RANK", "0") == "0":
         _print(trained, data or "DATA")
+        if given["model"] is not None and not given["defense"]:
+            _tell_what_is_left_out(Path(given["model"]), trained.folder)
     return 0
+
+
+def _tell_what_is_left_out(before: Path, folder: Path) -> None:
+    """A model that is trained further without its defenses is no longer trained for them."""
+    from stockade.defenses.folders import kept_defenses
+
+    kept = [one.name for one in kept_defenses(before)]
+    if kept:
+        options = " ".join(f"--defense {name}" for name in kept)
+        click.echo(f"{before} has a defense ({', '.join(kept)}), {folder} has none: to keep it, train with {options}")
 
 
 def _pairs(option: str, items: tuple[str, ...]) -> dict[str, str]:

@@ -25,6 +25,7 @@ _SHARED = (
     "limit",
     "seed",
     "budget",
+    "expectation",
     "workers",
     "max_words",
     "concurrency",
@@ -36,8 +37,8 @@ _SHARED = (
 
 
 @click.command("tune")
-@click.argument("model")
-@click.argument("data")
+@click.argument("model", required=False)
+@click.argument("data", required=False)
 @click.option(
     "--attack", required=True, metavar="NAME[@PRESET][:OPTION=VALUE,…]", help="The attack to hold out against."
 )
@@ -52,7 +53,7 @@ _SHARED = (
     "ranges",
     multiple=True,
     metavar="OPTION=LOW..HIGH",
-    help="An option to search, also OPTION=A|B|C; repeat.  [default: all with a natural range]",
+    help="An option to search, also OPTION=A|B|C or 'OPTION=LOW..HIGH log'; repeat.  [default: docs/tune.md]",
 )
 @click.option("--trials", type=int, default=20, show_default=True, help="How many choices of options to try.")
 @click.option("--seconds", type=float, help="A time box: no trial is begun after it.")
@@ -62,11 +63,18 @@ _SHARED = (
 @click.option("--limit", type=int, default=100, show_default=True, help="Attack a seeded sample of this many rows.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice.")
 @click.option("--budget", type=int, help="The most queries per text.")
+@click.option(
+    "--expectation",
+    type=int,
+    default=3,
+    show_default=True,
+    help="Answers that a search averages where the defense is randomised; 1 leaves that way out.",
+)
 @click.option("--workers", type=int, default=1, show_default=True, help="Trials at once, each in a process of its own.")
 @click.option("--out", type=click.Path(path_type=Path), help="The search's folder.  [default: runs/tune-DATE-TIME]")
 @click.option("--resume", is_flag=True, help="Go on with the search in --out, with the same options.")
 @input_options
-def command(model: str, data: str, **options: Any) -> int:
+def command(model: str | None, data: str | None, **options: Any) -> int:
     """Search the options of a defense around MODEL for those that hold out best against an attack on DATA.
 
     The last line is the best defense, ready for --defense.
@@ -78,6 +86,10 @@ def command(model: str, data: str, **options: Any) -> int:
     from stockade.tuning.page import write_page
     from stockade.tuning.running import tune
 
+    if model is None or data is None:
+        raise OptionError(
+            "MODEL and DATA are missing. A search is gone on with by the same command with --resume --out FOLDER."
+        )
     if options["resume"] and options["out"] is None:
         raise OptionError("--resume needs the search's folder: name it with --out.")
     out = options["out"] or Path("runs") / f"tune-{datetime.now():%Y%m%d-%H%M%S}"
@@ -113,6 +125,12 @@ def _print_trial(trial: Trial) -> None:
 
 
 def _print_best(tuned: Tuned, page: Path) -> None:
+    cleanest = max((trial.clean for trial in tuned.trials if trial.clean is not None), default=None)
+    if tuned.best is None and cleanest is not None:
+        raise InputError(
+            f"None of {len(tuned.trials)} trials keeps the clean accuracy of --least-clean; the most is "
+            f"{cleanest:.3f}. Allow less, or search more with --resume and more --trials."
+        )
     if tuned.best is None:
         reason = next((trial.error for trial in tuned.trials if trial.error), "there was no time for one")
         raise InputError(f"No trial could be rated; the first: {reason}")

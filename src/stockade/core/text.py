@@ -80,6 +80,11 @@ class Text:
         gaps.append(string[end:])
         return cls(tuple(words), tuple(gaps), tuple(range(len(words))), premise, None, string)
 
+    @classmethod
+    def of(cls, given: TextInput) -> Text:
+        """The text of what a model is given; `Text.of(one).input == one`."""
+        return cls.parse(given) if isinstance(given, str) else cls.parse(given[1], given[0])
+
     def __len__(self) -> int:
         return len(self.words)
 

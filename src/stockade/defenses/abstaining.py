@@ -3,7 +3,8 @@ the released code of RanMASK).
 
 The two leading classes' counts are compared by an exact two-sided binomial test: if an even split would give such
 counts with a chance of more than `alpha`, there is no answer. So an answer is another than that of infinitely many
-copies with a chance of at most `alpha`.
+copies with a chance of at most `alpha`. That holds for copies that are drawn at random, each without regard to the
+others: copies that are all alike would agree the better the more there are of them, and prove nothing.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
-from stockade.core.statistics import mcnemar
-from stockade.core.text import TextInput
+from stockade.core.statistics import even_split_p
+from stockade.core.text import Text, TextInput
 from stockade.defenses.defended import Defended
 
 
@@ -32,27 +33,40 @@ ABSTAIN = Abstention.ABSTAIN
 def predict_or_abstain(
     classifier: Classifier, inputs: Sequence[TextInput], alpha: float = 0.05
 ) -> list[str | Abstention]:
-    """The class of each text, or `ABSTAIN`; for a model inside a defense that lets copies of a text vote."""
+    """The class of each text, or `ABSTAIN`; for a model inside a defense whose copies are drawn one by one: ranmask,
+    safer, deletion, hull with copies.
+    """
     if not 0 < alpha < 1:
         raise OptionError(f"alpha is {alpha}, expected a chance between 0 and 1, such as 0.05.")
-    voting = _voting(classifier)
-    copies = voting.defense.copies  # type: ignore[attr-defined]
-    shares = voting.predict_proba(inputs)
+    voting, copies = _voting(classifier)
     answers: list[str | Abstention] = []
-    for one, row in zip(inputs, shares, strict=True):
-        best = voting.labels[int(row.argmax())]
-        counts = sorted((round(share * copies) for share in row.tolist()), reverse=True)
-        words = (one if isinstance(one, str) else one[1]).split()
+    for one, row in zip(inputs, voting.predict_proba(inputs), strict=True):
+        shares: list[float] = row.tolist()
         # Without words every copy is the text itself, and all agree.
-        answers.append(ABSTAIN if words and mcnemar(counts[0], counts[1]) > alpha else best)
+        sure = not str(Text.of(one)).split() or _is_decided(shares, copies, alpha)
+        answers.append(voting.labels[int(row.argmax())] if sure else ABSTAIN)
     return answers
 
 
-def _voting(classifier: Classifier) -> Defended:
-    """The same model with the copies' votes counted, whatever it does with them otherwise."""
-    defense: Any = classifier.defense if isinstance(classifier, Defended) else None
-    if not isinstance(classifier, Defended) or not (hasattr(defense, "copies") and hasattr(defense, "combine")):
+def _is_decided(shares: Sequence[float], copies: int, alpha: float) -> bool:
+    """Whether the votes for the first class are too many more than those for the second to be an even split."""
+    votes = [share * copies for share in shares]
+    if any(abs(count - round(count)) > 1e-6 for count in votes):
+        return False  # no copy had words, so none voted, and this is the model's answer to the text itself
+    first, second = sorted(map(round, votes), reverse=True)[:2]
+    return even_split_p(first, second) <= alpha
+
+
+def _voting(classifier: Classifier) -> tuple[Defended, int]:
+    """The same model with the copies' votes counted, whatever it does with them otherwise, and how many there are."""
+    if not isinstance(classifier, Defended):
         raise OptionError(
             "Only a model inside a defense whose copies vote can abstain, such as st.defend(model, 'ranmask')."
         )
-    return replace(classifier, defense=replace(defense, combine="vote"))
+    defense: Any = classifier.defense
+    if not getattr(defense, "independent_copies", False) or not defense.copies:
+        raise OptionError(
+            f"{classifier.name} does not draw the copies of a text at random, each without regard to the others, so "
+            "their votes cannot be tested: only ranmask, safer, deletion and hull with copies can abstain."
+        )
+    return replace(classifier, defense=replace(defense, combine="vote")), defense.copies

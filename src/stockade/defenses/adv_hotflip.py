@@ -27,7 +27,7 @@ class AdvHotFlip:
     In each of `rounds` the `share` of tokens (rounded down) with the greatest first-order gain are replaced by their
     best candidate. `candidates` are all tokens of the vocabulary that are whole words of letters, or the `neighbours`
     of the token: at most `count` words of like meaning with a cosine of at least `min_cosine`. Special tokens and those
-    that hide words stay; of a pair both sides are flipped.
+    that hide words stay, and so does the premise of a pair.
 
     Differences to the paper: RanMASK's text speaks of synonyms, its code allows the whole vocabulary; the default does
     as the code. A flip that would not raise the loss is not made.

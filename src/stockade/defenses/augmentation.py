@@ -58,6 +58,11 @@ class Augmentation:
             )
         victim = load_victim(self.model, classes)
         rows = self.attacked_rows(inputs, seed)
+        if not rows:
+            raise OptionError(
+                f"None of the {len(inputs):,} training texts has {self.words} words, so augmentation would attack none "
+                "of them: give fewer, as in augmentation:words=1."
+            )
         changed = attacked_texts(
             victim,
             [inputs[row] for row in rows],

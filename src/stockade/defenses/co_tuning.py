@@ -44,7 +44,7 @@ class AlternativePool:
 
     def of(self, inputs: Sequence[TextInput]) -> list[list[Text]]:
         """For each text its alternatives; those of all new texts are made together."""
-        texts = {one: _parsed(one) for one in dict.fromkeys(inputs)}
+        texts = {one: Text.of(one) for one in dict.fromkeys(inputs)}
         self._make([text for one, text in texts.items() if one not in self._known])
         return [[texts[one].replace_all(dict(changes)) for changes in self._known[one]] for one in inputs]
 
@@ -102,10 +102,6 @@ def _encoded(tensors: Mapping[str, Tensor]) -> list[EncodedText]:
     columns = [tensors[name].cpu().numpy().astype(ID_TYPE) for name in names]
     kept = tensors["attention_mask"].cpu().numpy().astype(np.bool_)
     return [EncodedText(*(column[row][kept[row]].tobytes() for column in columns)) for row in range(len(kept))]
-
-
-def _parsed(one: TextInput) -> Text:
-    return Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0])
 
 
 def _changes(alternative: Text) -> Changes:

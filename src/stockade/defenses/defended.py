@@ -14,14 +14,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from stockade.core.errors import ModelError, ScoringFailed
+from stockade.core.errors import ModelError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, CompositeClassifier, Fingerprinted, Probabilities
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text, TextInput
-from stockade.engine.composite import make_scoring
-from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Draw, Score
+from stockade.defenses.asking import probabilities_of
 from stockade.models.language import LanguageModels
 
 DEFAULT_LANGUAGE = LanguageModels()
@@ -46,8 +44,11 @@ class AnsweringDefense(Protocol):
 
 @runtime_checkable
 class TwinnedDefense(Protocol):
-    """A defense with a twin that answers the same in the mean, but shows an attacker how close a text is: votes hide
-    that, mean probabilities do not.
+    """A defense with a twin: a view of it for searches, which shows how close a text is to another class.
+
+    The twin is another classifier and may answer otherwise. That of a defense that votes or averages logits takes mean
+    probabilities; that of route also falls with the detector's suspicion. So a twin is only ever searched through:
+    whether a text fools the model is asked of the defense itself.
     """
 
     def twin(self) -> AnsweringDefense: ...
@@ -100,17 +101,7 @@ class Defended:
 
     def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
         """Class probabilities of each text; the same text has the same answer whatever else is asked with it."""
-        service = make_scoring(
-            self,
-            filling=FillingService(self.language.make_masked_lm),
-            embedding=EmbeddingService(self.language.make_encoder),
-        )
-        rows: list[tuple[float, ...]] = []
-        for scores in service.answer_scores([_named(one) for one in inputs]):
-            if isinstance(scores, ScoringFailed):
-                raise ModelError(f"The defended model has no answer: {scores}.")
-            rows.append(scores[0].probabilities)  # type: ignore[index]  # only a failure is no list
-        return np.array(rows, dtype=np.float64).reshape(len(inputs), len(self.labels))
+        return probabilities_of(self, inputs, self.language)
 
     def fingerprint(self) -> str:
         """Of the model inside, the defense, its options and its files."""
@@ -128,12 +119,6 @@ class Defended:
         if not isinstance(self.defense, TwinnedDefense):
             return None
         return replace(self, defense=self.defense.twin())
-
-
-def _named(one: TextInput) -> Score:
-    """The question for one text; its random choices depend on the text alone."""
-    text = Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0])
-    return Score([text], draw=Draw(derive_seed("predict", repr(one)), 0))
 
 
 def defenses_of(classifier: Classifier) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ class Deletion:
     starve attackers that follow scores and so flatter the defense.
     """
 
+    independent_copies: ClassVar[bool] = True
     kept_chance: float = 0.3
     copies: int = 100
     combine: Combination = "probability"

@@ -62,6 +62,19 @@ class Logistic:
 
 
 @dataclass(frozen=True, slots=True)
+class Fitted:
+    """How many texts of each kind a detector was fitted on, and how many of those it takes to be attacked; `model` is
+    the fingerprint of the model that it was fitted on, if that has one.
+    """
+
+    clean: int
+    attacked: int
+    false_alarms: int
+    caught: int
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Detector:
     """Says how likely a text was attacked; from `threshold` on it is taken to be.
 
@@ -77,15 +90,20 @@ class Detector:
     copies: int
     rare: int
     counts: Mapping[str, int]
+    fitted: Fitted | None = None
 
     def save(self, path: str | Path) -> None:
         write_json(Path(path), {"schema": SCHEMA, **dataclasses.asdict(self)})
 
 
+def check_false_positives(share: float) -> None:
+    if not 0 <= share < 1:
+        raise OptionError(f"The false-positive rate is {share}, expected a share such as 0.05.")
+
+
 def threshold_at(clean: Sequence[float], false_positives: float) -> float:
     """The lowest threshold that no more than this share of the clean texts reaches."""
-    if not 0 <= false_positives < 1:
-        raise OptionError(f"The false-positive rate is {false_positives}, expected a share such as 0.05.")
+    check_false_positives(false_positives)
     if not clean:
         raise DataError("There is no clean text to choose the detector's threshold on.")
     allowed = int(false_positives * len(clean) + 1e-9)
@@ -107,8 +125,8 @@ def _content(path: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise OptionError(
-            f"The detector {path} cannot be read ({error.strerror or error}). Fit one with "
-            "stockade.defenses.detector_fit.fit_detector and save it."
+            f"The detector {path} cannot be read ({error.strerror or error}). Fit one: stockade detector MODEL RUN "
+            "--out detector.json"
         ) from None
 
 
@@ -121,6 +139,12 @@ def _parsed(path: str, content: bytes) -> Detector:
         parts = found.pop("logistic")
         means, scales, weights = (tuple(map(float, parts[name])) for name in ("means", "scales", "weights"))
         logistic = Logistic(means, scales, weights, float(parts["bias"]))
-        return Detector(logistic=logistic, features=tuple(found.pop("features")), **found)
+        fitted = found.pop("fitted", None)
+        return Detector(
+            logistic=logistic,
+            features=tuple(found.pop("features")),
+            fitted=None if fitted is None else Fitted(**fitted),
+            **found,
+        )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise OptionError(f"{path} is no detector of Stockade ({error}). Fit and save one anew.") from None

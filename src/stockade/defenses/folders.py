@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from stockade.core.errors import ModelError
+from stockade.core.errors import ModelError, OptionError
 from stockade.core.files import write_json
 from stockade.defenses.registry import NamedDefense, make_defense
 
@@ -31,6 +31,8 @@ def kept_defenses(folder: Path) -> list[NamedDefense]:
         if content["schema"] != SCHEMA:
             raise ValueError(f"format {content['schema']}")
         return [make_defense(f"{one['name']}@{one['preset']}", **one["options"]) for one in content["defenses"]]
+    except OptionError as error:
+        raise ModelError(f"{path} names what this version does not have. {error} Or use --defense none.") from None
     except (FileNotFoundError, NotADirectoryError):
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:

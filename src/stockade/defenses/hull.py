@@ -44,8 +44,8 @@ class Hull:
     much a mixture of many words is held against it. A share `clean` of the loss is that of the text as it is.
 
     With `copies` the model is also asked about so many copies whose words are mixtures, with weights of the Dirichlet
-    law of `concentration`; `combine` is how they become one answer. Of a pair words of the hypothesis are mixed. With
-    `copies=0` the trained model is asked as it is, as ASCC does. `neighbours` is a table of one's own.
+    law of `concentration`; `combine` is how they become one answer. With `copies=0` the trained model is asked as it
+    is, as ASCC does. Of a pair only words of the hypothesis are mixed. `neighbours` is a table of one's own.
 
     Differences to the papers: synonyms are single tokens of the vocabulary, from the table of neighbours; every word's
     scores move by the same length in a step; ASCC's divergence from the clean prediction is the plain loss here; DNE
@@ -53,6 +53,7 @@ class Hull:
     """
 
     innermost: ClassVar[bool] = True
+    independent_copies: ClassVar[bool] = True
     alters_texts: ClassVar[bool] = False
     count: int = 8
     min_cosine: float = 0.7
@@ -127,4 +128,4 @@ class Hull:
         found = torch.from_numpy(neighbour_tokens(kit.tokenizer, table, self.count, self.min_cosine))
         concentration = self.concentration if self.start == "dirichlet" else None
         ascent = HullAscent(self.steps, self.step_size, self.sparsity, concentration)
-        return HullTraining(kit.network, kit.plain, found.to(device), ascent, self.clean)
+        return HullTraining(kit.network, kit.tokenizer, kit.plain, found.to(device), ascent, self.clean)

@@ -30,6 +30,8 @@ Sampling = Literal["uniform", "lm"]
     paper="Zeng et al. 2021, RanMASK, sections 2 and 3",
     presets={
         "paper": {},
+        "vote": {"combine": "vote"},
+        "authors": {"combine": "normalised-logit", "kept": 2},
         "ag-news": {"rate": 0.9},
         "sst2": {"rate": 0.3},
         "imdb": {"rate": 0.3},
@@ -45,7 +47,8 @@ class RanMask:
     always have the same masks. With `sampling=lm` words that a masked LM did not expect are hidden more often (section
     4.3); which words are hidden then depends on the words, so no certificate holds. `curriculum` is the rate that
     training begins with; it rises to `rate` in the first 60 % of the training. `mask` is what hides a word from a black
-    box; other models have a mask token.
+    box; other models have a mask token. Preset `vote` answers with votes, as the paper does; `authors` as the released
+    code does when it takes logits, with two words kept at least.
 
     Differences to the paper: one function says how many words stay, in training, prediction and certificates (the
     released code keeps two words at least and certifies as if it did not); training always draws uniformly; mean
@@ -53,6 +56,7 @@ class RanMask:
     """
 
     innermost: ClassVar[bool] = True
+    independent_copies: ClassVar[bool] = True
     rate: float = 0.3
     copies: int = 100
     combine: Combination = "probability"

@@ -3,7 +3,8 @@
 A defense is a frozen dataclass of options. It acts when the model is asked (`answer`, see `defended.py`), when it is
 trained (`objective` or `rewrite`, see `stockade.training.kit`), or both. One that alters what the model reads says
 `innermost`: no other defense may stand between it and the model. One whose options may leave out what it does when the
-model is asked says so by `asked`.
+model is asked says so by `asked`. One that asks about `copies` of a text, each drawn at random by the same law and
+without regard to the others, says `independent_copies`: their votes may be tested (`abstaining.py`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,10 @@ def make_defense(reference: str, preset: str | None = None, **options: Any) -> N
 def check_order(named: Sequence[NamedDefense]) -> None:
     """Defenses are named from the outside in: those that only train come last, nearest to the model."""
     for outer, inner in combinations(named, 2):
-        right = f"name defenses from the outside in, as in --defense {inner.name} --defense {outer.name}."
+        right = (
+            f"name defenses from the outside in, as in --defense {inner.name} --defense {outer.name} "
+            f"(one column of evaluate: {inner.name}+{outer.name})."
+        )
         if not outer.entry.answers and inner.entry.answers:
             raise OptionError(
                 f"{outer.name} changes how the model is trained, so it cannot stand around {inner.name}: {right}"

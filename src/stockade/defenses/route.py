@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,14 +11,13 @@ import numpy as np
 
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier
+from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.detector import Detector, detector_hash, load_detector
 from stockade.defenses.detector_features import EvidenceReader
 from stockade.defenses.registry import register
-from stockade.engine.requests import Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,8 @@ class Routed:
 class Route:
     """Ask a detector first: suspicious texts are answered from masked copies, the others by the model as it is.
 
-    `detector` is a file that `stockade.defenses.detector_fit.fit_detector` made; mask rate and copies are those it was
-    fitted with. `combine` is how the copies become one answer; with `draws=fixed` texts of equal length always have the
-    same masks.
+    `detector` is a file that `stockade detector` made; mask rate and copies are those it was fitted with. `combine` is
+    how the copies become one answer; with `draws=fixed` texts of equal length always have the same masks.
 
     Differences to the paper: it names the idea only; features, threshold and branches are ours. No certificate of the
     masked branch holds for the whole, because an attacker may choose the branch.
@@ -59,11 +58,22 @@ class Route:
 
     def check(self, inner: Classifier) -> None:
         if not self.detector:
-            raise OptionError("route needs a detector: name its file, as in --defense route:detector=detector.json")
+            raise OptionError(
+                "route needs a detector: name its file, as in --defense route:detector=detector.json; "
+                "stockade detector MODEL RUN --out detector.json fits one."
+            )
         load_detector(self.detector)
 
     def resources(self) -> Mapping[str, str]:
         return {"detector": detector_hash(self.detector)}
+
+    def remarks(self, inner: Classifier) -> Sequence[str]:
+        """Numbers and threshold of a detector are those of the model it was fitted on."""
+        fitted = load_detector(self.detector).fitted
+        if fitted is None or fitted.model is None or not isinstance(inner, Fingerprinted):
+            return ()
+        same = fitted.model == inner.fingerprint()
+        return () if same else ("The detector of route was fitted on another model: its threshold says little here.",)
 
     def twin(self) -> AdaptiveRoute:
         return AdaptiveRoute(self)
@@ -87,9 +97,10 @@ class AdaptiveRoute:
     """What an attacker who knows the detector follows: a score that falls with the class's probability and with the
     detector's suspicion alike.
 
-    The class is that of the original text. While the routed answer still is that class, it has between one half and
-    all of the probability, by `weight` the suspicion and for the rest its probability in both branches, each as
-    likely as it is taken; once the answer is another, the routed answer itself is shown.
+    The class is the routed answer to the original text, whichever branch gives it. While the routed answer still is
+    that class, it has between one half and all of the probability, by `weight` the suspicion and for the rest its
+    probability in both branches, each as likely as it is taken; once the answer is another, the routed answer itself is
+    shown.
     """
 
     route: Route
@@ -106,14 +117,23 @@ class AdaptiveRoute:
         return self.route.resources()
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
+        begun = (await self.route.routed(text.original, self._same_always(text.original, rng))).scores.label
         routed = await self.route.routed(text, rng)
-        label = (await Score([text.original]))[0].label
-        if routed.scores.label != label:
+        if routed.scores.label != begun:
             return routed.scores
         taken = routed.suspicion
-        own = taken * routed.robust.probability(label) + (1 - taken) * routed.plain.probability(label)
+        own = taken * routed.robust.probability(begun) + (1 - taken) * routed.plain.probability(begun)
         held = 0.5 + 0.5 * (self.weight * taken + (1 - self.weight) * own)
-        return _with_probability(routed.scores, label, held)
+        return _with_probability(routed.scores, begun, held)
+
+    def _same_always(self, original: Text, rng: np.random.Generator) -> np.random.Generator:
+        """The random choices about an original: in a whole search the same, or it would have now this class, now that.
+
+        Fixed choices are those of the route itself.
+        """
+        if self.route.draws == "fixed":
+            return copy.deepcopy(rng)
+        return np.random.default_rng(derive_seed("route", "original", repr(original.input)))
 
 
 def _with_probability(scores: Scores, label: int, own: float) -> Scores:

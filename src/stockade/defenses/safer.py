@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @register(
     "safer",
     paper="Ye et al. 2020, SAFER: A Structure-free Approach for Certified Robustness to Adversarial Word Substitutions",
-    presets={"paper": {}, "vote": {"combine": "vote"}},
+    presets={"paper": {}, "vote": {"combine": "vote"}, "authors": {"combine": "vote", "copies": 2000}},
 )
 @dataclass(frozen=True, slots=True)
 class Safer:
@@ -40,12 +40,14 @@ class Safer:
     word that stood there; of a pair the hypothesis only. The sets come from `vectors`, a table of neighbours or a file
     of counter-fitted vectors (by default the table of the package): words of a cosine of at least `min_cosine` are
     joined, after `directions` principal directions were taken away, and a set has at most `maximum` words. `combine` is
-    how the `copies` become one answer. With `draws=fixed` texts of equal length always have the same draws.
+    how the `copies` become one answer. With `draws=fixed` texts of equal length always have the same draws. Preset
+    `vote` answers with votes, as the paper does; `authors` with as many copies as the released code.
 
     Differences to the paper: mean probabilities are the default, because votes starve attackers that follow scores.
     The released training script does not perturb the texts; this one does, as the paper says.
     """
 
+    independent_copies: ClassVar[bool] = True
     copies: int = 100
     combine: Combination = "probability"
     min_cosine: float = 0.8
@@ -121,8 +123,7 @@ class SynonymTraining:
         return batch.with_inputs([self._perturbed(one, batch.rng) for one in batch.inputs])
 
     def _perturbed(self, one: TextInput, rng: Random) -> TextInput:
-        text = Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0])
-        return self.safer.perturbed(text, np.random.default_rng(rng.getrandbits(64)), 1)[0].input
+        return self.safer.perturbed(Text.of(one), np.random.default_rng(rng.getrandbits(64)), 1)[0].input
 
 
 def _replaced(text: Text, sets: Sequence[tuple[int, Sequence[str]]], shares: NDArray[np.float64]) -> Text:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from stockade.core.errors import SearchStopped, StockadeError
-from stockade.core.protocols import Classifier, CompositeClassifier
+from stockade.core.protocols import Classifier
 from stockade.engine.budget import Meter
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.reach import ReachService
@@ -193,9 +193,12 @@ class Scheduler:
 
 
 def innermost(classifier: Classifier) -> Classifier:
-    """The model inside all defenses."""
-    while isinstance(classifier, CompositeClassifier):
-        classifier = classifier.inner
+    """The model inside all defenses.
+
+    Its classes are not asked for, as an isinstance check of the protocol would: a function may not know them yet.
+    """
+    while hasattr(classifier, "answer") and (inner := getattr(classifier, "inner", None)) is not None:
+        classifier = inner
     return classifier
 
 

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stockade.core.errors import ModelError, OptionError, ScoringFailed
+from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, Probabilities
-from stockade.core.seeds import derive_seed
 from stockade.core.text import Text, TextInput
-from stockade.engine.composite import make_scoring
-from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Draw, Score
+from stockade.defenses.asking import probabilities_of
+from stockade.engine.requests import Score
 from stockade.models.language import LanguageModels
 
 DEFAULT_LANGUAGE = LanguageModels()
@@ -51,16 +49,4 @@ class Averaged:
 
     def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
         """Class probabilities of each text; the same text has the same answer whatever else is asked with it."""
-        service = make_scoring(
-            self,
-            filling=FillingService(self.language.make_masked_lm),
-            embedding=EmbeddingService(self.language.make_encoder),
-        )
-        texts = [Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0]) for one in inputs]
-        requests = [Score([text], draw=Draw(derive_seed("averaged", repr(text.input)), 0)) for text in texts]
-        rows: list[tuple[float, ...]] = []
-        for scores in service.answer_scores(requests):
-            if isinstance(scores, ScoringFailed):
-                raise ModelError(f"The model has no answer: {scores}.")
-            rows.append(scores[0].probabilities)  # type: ignore[index]  # only a failure is no list
-        return np.array(rows, dtype=np.float64).reshape(len(inputs), len(self.labels))
+        return probabilities_of(self, inputs, self.language, "averaged")

@@ -107,7 +107,7 @@ def failure_sentences(numbers: Numbers) -> list[str]:
 
 
 def share(found: Measure) -> str:
-    """A share in percent with its 95 % Wilson interval (of all seeds together) and, if there are several seeds, the
+    """A share in percent with its 95 % Wilson interval (around those of all seeds) and, if there are several seeds, the
     t-interval over them.
     """
     if found["value"] is None:
@@ -118,7 +118,7 @@ def share(found: Measure) -> str:
     if found["low"] is not None and found["high"] is not None:
         inside.append(f"{100 * found['low']:.1f}–{100 * found['high']:.1f}")
     if over is not None:
-        inside.append(f"seeds {100 * over['low']:.0f}–{100 * over['high']:.0f}")
+        inside.append(f"t-interval {100 * over['low']:.0f}–{100 * over['high']:.0f}")
     return f"{told} ({', '.join(inside)})" if inside else told
 
 

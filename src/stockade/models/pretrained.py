@@ -85,7 +85,8 @@ def _folder(reference: str | Path) -> Path | None:
         return path
     if path.exists():
         raise ModelError(
-            f"{reference} is a file; expected the Hugging Face folder with config.json, weights and tokenizer."
+            f"{reference} is a file; expected the Hugging Face folder with config.json, weights and tokenizer. For a "
+            "saved scikit-learn pipeline write a module that loads it, and give python:MODULE:NAME."
         )
     text = str(reference)
     if (

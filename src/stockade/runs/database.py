@@ -32,7 +32,7 @@ class Database:
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             problem = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if problem != "ok":
-            raise RunError(f"{path} is damaged ({problem}). Restore it from a copy, or start again with another --out.")
+            raise self._damaged(problem)
         if version != schema:
             raise RunError(f"{path} has format {version}; this version of Stockade reads format {schema}.")
 
@@ -57,9 +57,13 @@ class Database:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise RunError(
-                f"{self._path} cannot be read ({error}). Restore it from a copy, or start again with another --out."
-            ) from None
+            raise self._damaged(error) from None
+
+    def _damaged(self, reason: object) -> RunError:
+        return RunError(
+            f"{self._path} cannot be read ({reason}). Restore it from a copy, or start again with another --out; the "
+            "folder of a single cell of an evaluation can be removed, and --resume makes it again."
+        )
 
 
 def _lock(folder: Path) -> Any:

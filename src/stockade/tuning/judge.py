@@ -2,45 +2,46 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 from stockade.attacks.registry import make_attack
-from stockade.core.errors import StockadeError
+from stockade.core.errors import OptionError, StockadeError
 from stockade.core.protocols import Classifier
 from stockade.datasets import ExampleSet, prepare_examples
-from stockade.defenses.defended import Defended
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import NamedDefense, make_defense, wrap
 from stockade.jobs import DataOptions, ModelOptions
 from stockade.models.language import LanguageModels
-from stockade.runs.attack import AttackSettings, run_attacks
-from stockade.runs.metrics import summarise_attack
-from stockade.runs.store import Store
+from stockade.runs.attack import AttackSettings
+from stockade.tuning.attacking import Attacker
 from stockade.tuning.space import Value
 from stockade.tuning.trials import Goal, Trial, reference
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of the attack in each trial; the last two change how fast it is, never its results."""
+    """Of the attack in each trial; the last two change how fast it is, never its results.
+
+    `expectation` is how many answers of a randomised defense a search averages; 1 leaves that way out.
+    """
 
     budget: int | None = None
     max_words: int = 5_000
+    expectation: int = 3
     concurrency: int = 64
     batch_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.expectation, bool) or not isinstance(self.expectation, int) or self.expectation < 1:
+            raise OptionError(f"--expectation is {self.expectation}, expected a whole number from 1 up.")
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A model, texts, an attack, and the defense whose options are tried; sent to other processes as it is.
-
-    Searches see the defense's twin where it has one (see `stockade.defenses.defended`): votes would hide from the
-    attack how close it is, and options that only do that would win.
-    """
+    """A model, texts, an attack, and the defense whose options are tried; sent to other processes as it is."""
 
     model: object
     data: object
@@ -71,13 +72,14 @@ class Judge:
         speed = limits.concurrency, limits.batch_tokens
         return AttackSettings((make_attack(self.attack),), self.seed, limits.budget, limits.max_words, *speed)
 
-    def check(self) -> None:
+    def check(self, tried: Iterable[NamedDefense]) -> None:
         """What no trial could do without is an error before the first: the attack, the model, the texts, and what the
-        defense needs of the model.
+        defenses need of the model.
         """
         _ = self.settings, self.examples
         self.language.check()
-        wrap(self.bare, [make_defense(reference(self.defense, self.preset, dict(self.fixed), {}))], seed=self.seed)
+        for named in tried:
+            wrap(self.bare, [named], seed=self.seed)
 
     def unloaded(self) -> Judge:
         """The same without the model and the texts, light enough for another process."""
@@ -96,15 +98,14 @@ class Judge:
         started = time.monotonic()
         named = make_defense(reference(self.defense, self.preset, dict(self.fixed), options))
         model = wrap(self.bare, [named], seed=self.seed, language=self.language)
-        twin = model.twin() if isinstance(model, Defended) else None
-        with tempfile.TemporaryDirectory(prefix="stockade-tune-") as folder:
-            run_attacks(model, self.examples, self.settings, Path(folder), language=self.language, through=twin)
-            with Store(Path(folder)) as store:
-                key = self.settings.attacks[0].key
-                numbers = summarise_attack(store.records(key), store.effort(key))
-                reasons = [record.reason for record in store.records(key, "error")]
+        attacker = Attacker(self.examples, self.settings, self.limits.expectation, self.language)
+        records = attacker.records(model)
         seconds = round(time.monotonic() - started, 3)
-        if not numbers["n"]:
-            return Trial(number, options, seconds=seconds, error=reasons[0] if reasons else "the data has no texts")
-        clean, robust = numbers["clean_accuracy"]["value"], numbers["robust_accuracy"]["value"]
-        return Trial(number, options, numbers["n"], clean, robust, self.goal.value(clean, robust), seconds)
+        statuses = Counter(record.status for record in records)
+        robust, attacked = statuses["failed"], statuses["failed"] + statuses["success"]
+        n = attacked + statuses["skipped"]
+        if not n:
+            reason = next((record.reason for record in records), "the data has no texts")
+            return Trial(number, options, seconds=seconds, error=reason)
+        objective = self.goal.value(attacked / n, robust / n)
+        return Trial(number, options, n, attacked / n, robust / n, objective, seconds)

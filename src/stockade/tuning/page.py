@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
+import json
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any
 
-from stockade import __version__
 from stockade.core.files import write_text
 from stockade.report.drawing import GRID, INK, bare, draw_figure, draw_plot
 from stockade.report.plots import CLEAN, ROBUST
+from stockade.studies.html import fill_page
+from stockade.tuning.attacking import averaged_in_retries
 from stockade.tuning.running import Tuned
+from stockade.tuning.space import LOGARITHMIC
 from stockade.tuning.trials import Trial, best_of
 
 HTML_NAME = "tune.html"
-_STYLE = """
-body { margin: 0 auto; max-width: 900px; padding: 2rem 1.25rem 4rem; background: #fbfcfd; color: #20262e;
-  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; } .about { color: #5d6875; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
-th, td { border-bottom: 1px solid #dfe4ea; padding: .35rem .9rem .35rem 0; text-align: left; }
-code { background: #eef1f5; padding: .1rem .3rem; }
-"""
+_PACKAGE = "stockade.tuning"
 
 
 def write_page(tuned: Tuned) -> Path:
@@ -35,20 +29,21 @@ def write_page(tuned: Tuned) -> Path:
 
 def render_page(tuned: Tuned) -> str:
     rated = [trial for trial in tuned.trials if trial.objective is not None]
-    best = "No trial could be rated." if tuned.best_defense is None else f"--defense {tuned.best_defense}"
-    parts = [
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-        f"<title>Search: {escape(tuned.folder.name)}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{escape(tuned.folder.name)}</h1>",
-        f'<p class="about">{escape(about(tuned))} The best was chosen because it was the best on these texts: attack '
-        f"it on others before you quote a number. Stockade {__version__}.</p>",
-        f"<p>Best: <code>{escape(best)}</code></p>",
-        *(f"<figure>{plot}</figure>" for plot in (trials_plot(rated), options_plot(rated)) if plot),
-        "<h2>Trials</h2>",
-        _table(tuned.trials),
-        "</body></html>",
-    ]
-    return "\n".join(parts) + "\n"
+    logarithmic = {name for name, values in tuned.config["ranges"].items() if values.endswith(LOGARITHMIC)}
+    return fill_page(
+        _PACKAGE,
+        {
+            "name": tuned.folder.name,
+            "about": about(tuned),
+            "best_defense": tuned.best_defense,
+            "best_number": None if tuned.best is None else tuned.best.number,
+            "plots": (trials_plot(rated), options_plot(rated, logarithmic)),
+            "trials": tuned.trials,
+            "expectation": tuned.config["expectation"],
+            "most_averaged": averaged_in_retries(tuned.config["expectation"])[-1],
+            "manifest": json.dumps(tuned.config, indent=2, ensure_ascii=False),
+        },
+    )
 
 
 def about(tuned: Tuned) -> str:
@@ -87,7 +82,7 @@ def trials_plot(rated: Sequence[Trial]) -> str:
     return draw_plot("tune-trials", (8.2, 3.4), draw)
 
 
-def options_plot(rated: Sequence[Trial]) -> str:
+def options_plot(rated: Sequence[Trial], logarithmic: Container[str] = ()) -> str:
     """The objective against the value of each option that was searched, one panel each."""
     names = sorted({name for trial in rated for name in trial.options})
     if not names:
@@ -102,6 +97,11 @@ def options_plot(rated: Sequence[Trial]) -> str:
             if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
                 values = [str(value) for value in values]
             axes.plot(values, [trial.objective for trial in rated], "o", color=ROBUST, alpha=0.7, markersize=5)
+            if name in logarithmic:
+                axes.set_xscale("log")
+                axes.xaxis.get_major_locator().set_params(subs=(1, 2, 5))  # a range may hold no power of ten
+                axes.xaxis.set_major_formatter("{x:g}")
+                axes.xaxis.set_minor_formatter("")
             axes.set_xlabel(name)
             axes.set_ylabel("objective")
             axes.grid(color=GRID)
@@ -116,17 +116,3 @@ def _best_so_far(rated: Sequence[Trial]) -> list[float]:
         best = best_of(rated[:count])
         found.append(best.objective if best is not None and best.objective is not None else float("nan"))
     return found
-
-
-def _table(trials: Sequence[Trial]) -> str:
-    head = "".join(f"<th>{name}</th>" for name in ("trial", "options", "n", "clean", "robust", "objective", "seconds"))
-    return f"<table><tr>{head}</tr>{''.join(map(_row, trials))}</table>"
-
-
-def _row(trial: Trial) -> str:
-    options = ", ".join(f"{name}={value}" for name, value in trial.options.items())
-    if trial.error is not None:
-        return f"<tr><td>{trial.number}</td><td>{escape(options)}</td><td colspan=5>{escape(trial.error)}</td></tr>"
-    numbers = [f"{value:.3f}" for value in (trial.clean, trial.robust, trial.objective) if value is not None]
-    cells = [str(trial.number), escape(options), str(trial.n), *numbers, f"{trial.seconds:.1f}"]
-    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

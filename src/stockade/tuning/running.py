@@ -23,8 +23,9 @@ from stockade.jobs import DataOptions, ModelOptions
 from stockade.models.language import LanguageModels
 from stockade.tuning.config import Config, begin, describe, read_config
 from stockade.tuning.judge import Judge, Limits
+from stockade.tuning.ranges import default_ranges
 from stockade.tuning.samplers import Sampler, make_sampler
-from stockade.tuning.space import Range, default_ranges, read_ranges
+from stockade.tuning.space import Range, read_ranges
 from stockade.tuning.trials import Goal, Trial, TrialFile, best_of, missing_numbers, reference
 
 Observer = Callable[[Trial], None]
@@ -59,6 +60,7 @@ def tune(
     limit: int | None = 100,
     seed: int = 0,
     budget: int | None = None,
+    expectation: int = 3,
     workers: int = 1,
     max_words: int = 5_000,
     concurrency: int = 64,
@@ -75,16 +77,18 @@ def tune(
 
     `defense` may fix options, as in `"ranmask:copies=50"`; `ranges` name the ones to search (`"rate=0.1..0.9"`,
     `"combine=logit|vote"`), without any all that are not fixed and have a natural range. A trial attacks the same
-    `limit` texts; its objective is robust accuracy + `clean_weight` × clean accuracy. No trial is begun after
-    `seconds`. With `resume` the finished trials of `out` count.
+    `limit` texts in several ways, for a randomised defense also through the mean of `expectation` answers; a text is
+    robust if it survives all of them. The objective is robust accuracy + `clean_weight` × clean accuracy. No trial is
+    begun after `seconds`. With `resume` the finished trials of `out` count.
     """
     if trials < 1 or workers < 1:
         raise OptionError(f"There are {trials} trials and {workers} workers, expected at least 1 of each.")
+    if seconds is not None and not seconds > 0:
+        raise OptionError(f"--seconds is {seconds}, expected more than 0.")
     named = make_defense(defense)
-    if not named.entry.answers:
-        raise OptionError(f"{named.name} changes how a model is trained; only defenses that act when asked are tuned.")
     fixed = _fixed(named, defense)
     space = _space(named, ranges, fixed)
+    tried = _tried(named, fixed, space)
     options = dataclasses.replace(data_options or DataOptions(), limit=limit)
     judge = Judge(
         model,
@@ -95,7 +99,7 @@ def tune(
         fixed,
         seed,
         Goal(clean_weight, least_clean),
-        Limits(budget, max_words, concurrency, batch_tokens),
+        Limits(budget, max_words, expectation, concurrency, batch_tokens),
         options,
         model_options or ModelOptions(),
         LanguageModels(mlm, encoder),
@@ -103,12 +107,9 @@ def tune(
     if workers > 1 and not (isinstance(model, str | Path) and isinstance(data, str | Path)):
         raise OptionError("Several workers load the model and the data themselves: name them, or use one worker.")
     chooser = make_sampler(sampler, space, seed)
-    for name, one in space.items():
-        for value in one.ends:  # a value that cannot be is told before anything is written
-            make_defense(reference(named.name, named.preset, fixed, {name: value}))
-    judge.check()
+    judge.check(tried)
     folder = Path(out)
-    begin(folder, describe(judge, space, sampler), resume)
+    begin(folder, describe(judge, space, sampler, tried), resume)
     kept = TrialFile(folder)
     done = kept.begin()
     deadline = None if seconds is None else time.monotonic() + seconds
@@ -211,10 +212,28 @@ def _fixed(named: NamedDefense, written: str) -> dict[str, Any]:
 
 
 def _space(named: NamedDefense, ranges: Sequence[str], fixed: Mapping[str, Any]) -> dict[str, Range]:
-    space = read_ranges(ranges, named.name, named.entry.make) or default_ranges(named.entry.make, fixed)  # type: ignore[arg-type]
+    if not hasattr(named.entry.make, "answer"):
+        raise OptionError(f"{named.name} changes how a model is trained; only defenses that act when asked are tuned.")
+    kind: Any = named.entry.make
+    space = read_ranges(ranges, named.name, kind) or default_ranges(named.name, kind, fixed)
     both = sorted(set(space) & set(fixed))
     if both:
         raise OptionError(f"{', '.join(both)} of {named.name} is fixed and has a range: leave one of them out.")
     if not space:
         raise OptionError(f"{named.name} has no option with a natural range: name one, as in --range rate=0.1..0.9.")
     return space
+
+
+def _tried(named: NamedDefense, fixed: Mapping[str, Any], space: Mapping[str, Range]) -> list[NamedDefense]:
+    """The defense at the ends of each range: a value that cannot be is told before anything is written."""
+    tried = [
+        make_defense(reference(named.name, named.preset, dict(fixed), {name: value}))
+        for name, one in space.items()
+        for value in one.ends
+    ]
+    if not any(one.entry.answers for one in tried):
+        raise OptionError(
+            f"{named.name} with these options only changes how a model is trained; only defenses that act when asked "
+            "are tuned."
+        )
+    return tried

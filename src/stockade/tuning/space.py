@@ -7,15 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_type_hints
 
 from stockade.attacks.options import validated
 from stockade.core.errors import OptionError, unknown_name
 
 Value = float | int | str | bool | None
-_SHARES = (0.05, 0.95)
-_WIDER = 4
-"""An integer option is searched from a quarter of its default to four times it."""
+LOGARITHMIC = " log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Numbers:
         return (round(self.low), round(self.high)) if self.whole else (self.low, self.high)
 
     def __str__(self) -> str:
-        return f"{self.low:g}..{self.high:g}"
+        return f"{self.low:g}..{self.high:g}{LOGARITHMIC if self.logarithmic else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +72,8 @@ def draw_options(space: Space, rng: Random) -> dict[str, Value]:
 
 
 def read_ranges(written: Sequence[str], owner: str, kind: type) -> dict[str, Range]:
-    """Ranges as on the command line: `rate=0.1..0.9`, `copies=10..200`, `combine=logit|vote`."""
-    types, found = _types(kind), dict[str, Range]()
+    """Ranges as on the command line: `rate=0.1..0.9`, `deviation=0.1..10 log`, `combine=logit|vote`."""
+    types, found = option_types(kind), dict[str, Range]()
     for item in written:
         name, equals, values = item.partition("=")
         name = name.strip().replace("-", "_")
@@ -89,6 +87,8 @@ def read_ranges(written: Sequence[str], owner: str, kind: type) -> dict[str, Ran
 
 def _read_range(item: str, owner: str, kind: type, name: str, values: str) -> Range:
     low, dots, high = values.partition("..")
+    logarithmic = bool(dots) and high.endswith(LOGARITHMIC)
+    high = high.removesuffix(LOGARITHMIC) if logarithmic else high
     if not dots:
         checked = [validated(owner, kind, {name: value.strip()})[name] for value in values.split("|")]
         return Choices(tuple(checked))
@@ -97,38 +97,13 @@ def _read_range(item: str, owner: str, kind: type, name: str, values: str) -> Ra
         raise OptionError(f"{name} of {owner} is no number: list its values, as in --range {name}=A|B.")
     if not ends[0] < ends[1]:
         raise OptionError(f"The range {item} is empty: its lower end comes first, as in --range rate=0.1..0.9.")
+    if logarithmic and ends[0] <= 0:
+        raise OptionError(f"The range {item} is logarithmic: its lower end must be above 0.")
     whole = all(isinstance(end, int) for end in ends)
-    return Numbers(float(ends[0]), float(ends[1]), whole)
+    return Numbers(float(ends[0]), float(ends[1]), whole, logarithmic)
 
 
-def default_ranges(kind: type, fixed: Mapping[str, Any]) -> dict[str, Range]:
-    """Ranges for the options that are not fixed, by type: the values of a list, shares from 5 to 95 %, whole numbers
-    around the default. Other options (texts, files, what may be None) stay as they are.
-    """
-    found = dict[str, Range]()
-    for name, declared in _types(kind).items():
-        one = None if name in fixed else _default_range(declared, _default(kind, name))
-        if one is not None:
-            found[name] = one
-    return found
-
-
-def _default_range(declared: Any, default: Any) -> Range | None:
-    if get_origin(declared) is Literal:
-        return Choices(get_args(declared))
-    if declared is bool:
-        return Choices((False, True))
-    if declared is float and 0 < default < 1:
-        return Numbers(*_SHARES)
-    if declared is int and default >= 1:
-        return Numbers(max(1, default // _WIDER), default * _WIDER, whole=True, logarithmic=True)
-    return None
-
-
-def _types(kind: type) -> dict[str, Any]:
+def option_types(kind: type) -> dict[str, Any]:
+    """The type of every option of a defense."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
-
-
-def _default(kind: type, name: str) -> Any:
-    return next(field.default for field in dataclasses.fields(kind) if field.name == name)

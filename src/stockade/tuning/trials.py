@@ -87,9 +87,15 @@ class TrialFile:
 
 
 def best_of(trials: Iterable[Trial]) -> Trial | None:
-    """The trial of the largest objective, the first of equals; None if none has one."""
-    rated = [(trial.objective, -trial.number, trial) for trial in trials if trial.objective is not None]
-    return max(rated, key=lambda one: one[:2], default=(None, None, None))[2]
+    """The trial of the largest objective, of equals the one of more clean accuracy, then the first; None if none is
+    rated, or all cost more clean texts than the goal allows (objectives below zero).
+    """
+    rated = [
+        ((trial.objective, trial.clean or 0.0, -trial.number), trial)
+        for trial in trials
+        if trial.objective is not None and trial.objective >= 0
+    ]
+    return max(rated, key=lambda one: one[0], default=(None, None))[1]
 
 
 def reference(name: str, preset: str, fixed: dict[str, Any], options: dict[str, Value]) -> str:

@@ -58,7 +58,7 @@ def attacked_texts(
     filling, embedding = FillingService(language.make_masked_lm), EmbeddingService(language.make_encoder)
     scoring = make_scoring(victim, filling=filling, embedding=embedding)
     scheduler = Scheduler.for_classifier(scoring, filling=filling, embedding=embedding)
-    texts = [Text.parse(one) if isinstance(one, str) else Text.parse(one[1], one[0]) for one in inputs]
+    texts = list(map(Text.of, inputs))
     numbers = [victim.labels.index(label) for label in labels]
     searches = [
         _search(row, Example(str(row), text, label), named, budget, seed)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from stockade.defenses.adversarial.pairs import changeable_tokens
 from stockade.defenses.adversarial.perturbable import perturbable_tokens
 from stockade.models.input_vectors import input_variable
 from stockade.training.objective import logits_of
@@ -40,7 +41,7 @@ class FlipTraining:
     share: float
 
     def augment(self, batch: Batch) -> Batch:
-        flipped = self.flipped(batch.tensors, batch.labels)
+        flipped = self.flipped(batch)
         both = {name: torch.cat([tensor, flipped[name]]) for name, tensor in batch.tensors.items()}
         doubled = replace(batch, inputs=batch.inputs * 2, labels=torch.cat([batch.labels, batch.labels]), tensors=both)
         return self.plain.augment(doubled)
@@ -48,17 +49,21 @@ class FlipTraining:
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)
 
-    def flipped(self, tensors: Mapping[str, Tensor], labels: Tensor) -> dict[str, Tensor]:
-        """The batch after all rounds of flips; each looks at the gradient anew."""
-        found = dict(tensors)
-        special = torch.tensor(sorted(set(self.tokenizer.all_special_ids)), device=labels.device)
-        may_flip = perturbable_tokens(tensors, self.tokenizer) & ~torch.isin(tensors["input_ids"], special)
+    def flipped(self, batch: Batch) -> dict[str, Tensor]:
+        """The batch's tensors after all rounds of flips; each looks at the gradient anew."""
+        found = dict(batch.tensors)
+        may_flip = self._may_flip(batch)
         for _ in range(self.rounds):
-            gradients = self._gradients(found, labels)
+            gradients = self._gradients(found, batch.labels)
             gains, best = self._best(gradients, found["input_ids"], may_flip)
             places = chosen_places(gains, may_flip, self.share)
             found["input_ids"] = torch.where(places, best, found["input_ids"])
         return found
+
+    def _may_flip(self, batch: Batch) -> Tensor:
+        special = torch.tensor(sorted(set(self.tokenizer.all_special_ids)), device=batch.labels.device)
+        words = perturbable_tokens(batch.tensors, self.tokenizer) & ~torch.isin(batch.tensors["input_ids"], special)
+        return words & changeable_tokens(batch.inputs, batch.tensors, self.tokenizer)
 
     def _gradients(self, tensors: Mapping[str, Tensor], labels: Tensor) -> Tensor:
         with input_variable(self.network) as seen:

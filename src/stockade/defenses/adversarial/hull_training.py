@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from stockade.defenses.adversarial.dirichlet import dirichlet_scores
+from stockade.defenses.adversarial.pairs import changeable_tokens
 from stockade.models.input_vectors import altered_vectors
 
 if TYPE_CHECKING:
@@ -61,10 +62,12 @@ class Hulls:
     columns: Tensor
 
     @classmethod
-    def of(cls, ids: Tensor, neighbours: Tensor) -> Hulls:
-        """Those of token ids; padding and what hides words have no neighbours, so they are never among them."""
+    def of(cls, ids: Tensor, changeable: Tensor, neighbours: Tensor) -> Hulls:
+        """Those of token ids that may change; padding and what hides words have no neighbours, so they are never among
+        them.
+        """
         has_some = neighbours[:, 1] != neighbours[:, 0]
-        texts, tokens = torch.nonzero(has_some[ids], as_tuple=True)
+        texts, tokens = torch.nonzero(has_some[ids] & changeable, as_tuple=True)
         words = neighbours[ids[texts, tokens]]
         columns = words != words[:, :1]
         columns[:, 0] = True
@@ -84,9 +87,12 @@ class Hulls:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HullTraining:
-    """Trains on the worst combinations found, and with the share `clean` on the texts as they are."""
+    """Trains on the worst combinations found, of pairs those of the hypothesis, and with the share `clean` on the texts
+    as they are.
+    """
 
     network: Any
+    tokenizer: Any
     plain: Objective
     neighbours: Tensor
     ascent: HullAscent
@@ -97,7 +103,7 @@ class HullTraining:
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         ids = batch.tensors["input_ids"]
-        hulls = Hulls.of(ids, self.neighbours)
+        hulls = Hulls.of(ids, changeable_tokens(batch.inputs, batch.tensors, self.tokenizer), self.neighbours)
         scores = self.ascent.start(hulls.columns, np.random.default_rng(batch.rng.getrandbits(64)))
         if not len(hulls.texts):
             return self.plain.loss(model, batch)
