@@ -9,12 +9,14 @@ defense; FACT has the seed of the retrained twin, so that only the defense is be
 against the undefended model, on --premade texts, are the pre-made set. Every row is then evaluated as `stockade
 evaluate` does: directly and in all ways that apply to it, on the same test texts. A cell is the mean over seeds, with a
 95 % t-interval; under an attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts
-that survive everything. p is McNemar's exact test of the worst case against the undefended model, the disagreements of
-all seeds together. Below the table, the same test for what the papers claim of single attacks, attacked directly as
-they did, and with a text counted as robust only if no way of that attack fools it. DeepWordBug comes as its paper
-describes it (words chosen once, up to 30 letters changed) and as TextAttack has it, which is what RanMASK's authors
-attacked with. What is finished in --out is read, not repeated, so several processes can share the seeds, and a last one
-prints the table.
+that survive everything. p is an exact test of the worst case against the undefended model, by text: the trained seeds
+of a text go together (sign flips of how many more seeds it survives with; of one seed that is McNemar's test), and `+8
+−1` are texts that survive with more seeds in the defense, and without it. It speaks of other texts for these models,
+the intervals of other models for these texts. Below the table, the same test for what the papers claim of single
+attacks, attacked directly as they did, and with a text counted as robust only if no way of that attack fools it.
+DeepWordBug comes as its paper describes it (words chosen once, up to 30 letters changed) and as TextAttack has it,
+which is what RanMASK's authors attacked with. What is finished in --out is read, not repeated, so several processes can
+share the seeds, and a last one prints the table.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,8 +35,9 @@ import torch
 from scipy.stats import t as student
 
 import stockade as st
-from stockade.core.statistics import mcnemar
+from stockade.core.records import Record
 from stockade.evaluation.grid import folder_names
+from stockade.evaluation.measures import compared
 from stockade.evaluation.outcomes import cell_fates, fates
 
 TEXTFOOLER = "textfooler"
@@ -133,7 +137,7 @@ def premade(options: argparse.Namespace, seed: int) -> Path:
     folder = options.out / f"seed-{seed}"
     path = folder / "textfooler-on-undefended.jsonl"
     if not path.exists():
-        run = st.attack(
+        st.attack(
             str(trained(options, "undefended", seed)),
             options.test,
             "textfooler",
@@ -142,9 +146,13 @@ def premade(options: argparse.Namespace, seed: int) -> Path:
             resume=(folder / "premade").exists(),
             similarity=False,
         )
-        rows = [{"text": one.adversarial, "label": one.label} for one in run.records("textfooler", "success")]
+        rows = [{"text": one.adversarial, "label": one.label} for one in premade_records(options, seed)]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
+
+
+def premade_records(options: argparse.Namespace, seed: int) -> list[Record]:
+    return list(st.Run(options.out / f"seed-{seed}" / "premade").records("textfooler", "success"))
 
 
 def evaluation_folder(options: argparse.Namespace, row: Row, seed: int) -> Path:
@@ -167,16 +175,27 @@ def evaluated(options: argparse.Namespace, row: Row, seed: int) -> st.Evaluation
     )
 
 
-def paired(before: Sequence[bool], after: Sequence[bool]) -> str:
-    """Two shares of the same texts, and McNemar's exact test between them."""
-    gained = sum(now and not then for then, now in zip(before, after, strict=True))
-    lost = sum(then and not now for then, now in zip(before, after, strict=True))
-    return f"{100 * fmean(before):.1f} → {100 * fmean(after):.1f}, p = {mcnemar(gained, lost):.2g} (+{gained} −{lost})"
+Survivors = Mapping[tuple[int, str], bool]
+"""Whether a text survives, by seed and id."""
 
 
-def robust(options: argparse.Namespace, row: Row, attack: str, direct: bool) -> list[bool]:
-    """Whether each text survives an attack the direct way, or in all ways, seed after seed: what the table counts."""
-    found: list[bool] = []
+def tested(before: Survivors, after: Survivors) -> str:
+    more: Counter[str] = Counter()
+    for (seed, text), survives in after.items():
+        more[text] += survives - before[seed, text]
+    found = compared(more)
+    return f"{found['p']:.2g} (+{found['gained']} −{found['lost']})"
+
+
+def paired(before: Survivors, after: Survivors) -> str:
+    """Two shares of the same texts, and the test between them."""
+    shares = f"{100 * fmean(before.values()):.1f} → {100 * fmean(after.values()):.1f}"
+    return f"{shares}, p = {tested(before, after)}"
+
+
+def robust(options: argparse.Namespace, row: Row, attack: str, direct: bool) -> Survivors:
+    """Whether each text survives an attack the direct way, or in all ways: what the table counts."""
+    found: dict[tuple[int, str], bool] = {}
     for seed in options.seeds:
         (place,) = evaluation_folder(options, row, seed).glob(f"models/*/{folder_names([row.chain])[0]}")
         answers = json.loads((place / "answers-0.json").read_text(encoding="utf-8"))
@@ -185,18 +204,18 @@ def robust(options: argparse.Namespace, row: Row, attack: str, direct: bool) -> 
             for way in (["direct"] if direct else answers["ways"])
         }
         came_of = cell_fates(cells["direct"]) if direct else fates(answers, list(cells.values()))
-        found += [came_of[text] == "robust" for text in sorted(came_of)]
+        found |= {(seed, text): fate == "robust" for text, fate in came_of.items()}
     return found
 
 
-def right_on_premade(options: argparse.Namespace, name: str) -> list[bool]:
-    """Whether a model gets each pre-made text right, seed after seed."""
-    found: list[bool] = []
+def right_on_premade(options: argparse.Namespace, name: str) -> Survivors:
+    """Whether a model gets each pre-made text right, known by its original, of which each seed has its own version."""
+    found: dict[tuple[int, str], bool] = {}
     for seed in options.seeds:
         model = st.load_model(str(trained(options, name, seed)))
-        rows = [json.loads(line) for line in premade(options, seed).read_text(encoding="utf-8").splitlines()]
-        answers = model.predict_proba([row["text"] for row in rows]).argmax(1)
-        found += [model.labels[answer] == row["label"] for answer, row in zip(answers, rows, strict=True)]
+        rows = premade_records(options, seed)
+        answers = model.predict_proba([row.adversarial or "" for row in rows]).argmax(1)
+        found |= {(seed, row.id): model.labels[at] == row.label for at, row in zip(answers, rows, strict=True)}
     return found
 
 
@@ -221,14 +240,13 @@ def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
     attacks = attacks_on(options, row)
     base = {seed: evaluated(options, Row("undefended"), seed) for seed in found}
     numbers = {seed: one.row(row.chain) for seed, one in found.items()}
-    gained = lost = 0
-    for seed in found:
-        before, after = base[seed].fates("none"), found[seed].fates(row.chain)
-        gained += sum(fate == "robust" != before[key] for key, fate in after.items())
-        lost += sum(fate == "robust" != after[key] for key, fate in before.items())
+    before, after = (
+        {(seed, text): fate == "robust" for seed, one in rows.items() for text, fate in one.fates(chain).items()}
+        for rows, chain in ((base, "none"), (found, row.chain))
+    )
     worst = {
         "worst": over_seeds([one["worst"]["robust_accuracy"]["value"] for one in numbers.values()]),
-        "p": f"{mcnemar(gained, lost):.2g} (+{gained} −{lost})" if row.name != "undefended" else "–",
+        "p": tested(before, after) if row.name != "undefended" else "–",
     }
     return {
         "defense": row.name,
