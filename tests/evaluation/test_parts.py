@@ -153,6 +153,16 @@ def test_plain_data_are_taken_whole(file: Callable[[str, str], Path]) -> None:
     assert [(row.text, row.label) for row in rows] == [("bda film", 0), ("godo film", 1)]
 
 
+def test_columns_that_were_named_for_the_data_count_where_the_file_has_them(file: Callable[[str, str], Path]) -> None:
+    named = {"text_column": "said", "label_column": "meant", "premise_column": None}
+    table = file("own.csv", "number,said,meant\n7,bda film,0\n8,godo film,1\n")
+    assert [row.input for row in load_premade(table, named).rows()] == ["bda film", "godo film"]
+    other = file("plain.csv", "text,label\nbda film,0\n")
+    assert [row.input for row in load_premade(other, named).rows()] == ["bda film"]
+    changed = file("changed.csv", "adversarial,meant\nbda film,0\n")
+    assert [(row.input, row.label) for row in load_premade(changed, named).rows()] == [("bda film", 0)]
+
+
 def test_files_without_successes_or_labels_are_refused(file: Callable[[str, str], Path]) -> None:
     with pytest.raises(DataError, match="said to be a success"):
         load_premade(file("none.csv", "perturbed_text,label,result_type\nbad film,0,Failed\n"))

@@ -20,12 +20,13 @@ def row(
     ways: dict[str, float | None] | None = None,
     p: float | None = None,
     unknown: int = 0,
+    undecided: int = 0,
 ) -> dict[str, Any]:
     """A row of a table with only what the warnings look at; `p` is of each way against the direct one."""
     test = None if p is None else {"p": p}
     cells = {way: {"robust_accuracy": {"value": value}, "against_direct": test} for way, value in (ways or {}).items()}
     shares = None if votes is None else {"unanimous": votes[0], "same_answer": votes[1], "entropy": 0.1}
-    attacks = {"toy": {"ways": cells, "unknown": unknown}}
+    attacks = {"toy": {"ways": cells, "unknown": unknown, "undecided": undecided}}
     return {
         "model": "m",
         "defense": "d",
@@ -86,6 +87,26 @@ def test_texts_that_were_left_out_are_told() -> None:
     assert told(unknown=1) == ["toy: 1 text ended in an error and is left out."]
     assert told(unknown=2) == ["toy: 2 texts ended in an error and are left out."]
     assert told() == []
+
+
+@pytest.mark.parametrize(("undecided", "warned"), [(9, False), (10, True)])
+def test_texts_that_are_robust_by_luck(undecided: int, warned: bool) -> None:
+    said = f"toy: {undecided} of 100 texts count as robust although what was found for them fools the model in some"
+    assert [one.startswith(said) for one in told(texts=100, undecided=undecided)] == [True] * warned
+
+
+def test_a_text_is_undecided_if_it_is_robust_and_something_fools_it_now_and_then() -> None:
+    """The first text is fooled by the other way, the second by none, and nothing was found for the third."""
+    clean = {"ids": ["0", "1", "2"], "labels": ["positive"] * 3, "predicted": ["positive"] * 3}
+    answers = {0: {"deterministic": False, "clean": clean, "premade": {}, "votes": None}}
+    direct = CellResult(dict.fromkeys("012", "failed"), None, frozenset({"0", "1"}))
+    twin = CellResult({"0": "success", "1": "failed", "2": "failed"}, None)
+    noisy = Row("m", "noisy", answers, ("direct", "twin"), {("toy", "direct", 0): direct, ("toy", "twin", 0): twin})
+    request = {"seed": 0, "seeds": 1, "expectation": 1, "budget": None, "max_changed": None, "constraint": None}
+    plan = Plan(request, {"m": {"labels": list(LABELS)}}, {"size": 3}, {}, {"toy": {}}, ("none", "noisy"), "now")
+    found = analyse("e", plan, [Row("m", "none", {}, (), {}), noisy], [])
+    assert found["rows"][1]["attacks"]["toy"]["undecided"] == 1
+    assert "toy: 1 of 3 texts count as robust" in "".join(found["warnings"])
 
 
 def test_a_seed_that_does_not_flatter_does_not_silence_those_that_do() -> None:

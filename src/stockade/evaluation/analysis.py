@@ -86,7 +86,18 @@ def _row(row: Row, bare: Row, attacks: Sequence[str], seeds: Sequence[int]) -> N
 
 def _attack(row: Row, attack: str, seeds: Sequence[int]) -> Numbers:
     """The worst of all ways of an attack by text, and each way by itself."""
-    return {**_worst(row, [attack], seeds), "ways": {way: _way(row, attack, way, seeds) for way in row.ways}}
+    return {
+        **_worst(row, [attack], seeds),
+        "undecided": max((_undecided(row, attack, seed) for seed in seeds), default=0),
+        "ways": {way: _way(row, attack, way, seeds) for way in row.ways},
+    }
+
+
+def _undecided(row: Row, attack: str, seed: int) -> int:
+    """How many texts are robust under an attack although something that it found fools the model now and then."""
+    found = row_fates(row, seed, [attack]) or {}
+    cells = [row.cells[attack, way, seed] for way in row.ways if (attack, way, seed) in row.cells]
+    return sum(fate == "robust" and any(text in cell.undecided for cell in cells) for text, fate in found.items())
 
 
 def _way(row: Row, attack: str, way: str, seeds: Sequence[int]) -> Numbers:

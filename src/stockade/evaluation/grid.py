@@ -27,6 +27,8 @@ class CellResult:
 
     statuses: Statuses
     mean_queries: float | None
+    undecided: frozenset[str] = frozenset()
+    """Texts for which something was found that fools the model in some draws, but in less than half of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,8 @@ def _run_row(
 
 def _result(run: Run, attack: str) -> CellResult:
     statuses: dict[str, Status] = {record.id: record.status for record in run.records(attack)}
-    return CellResult(statuses, run.summary["attacks"][attack]["mean_queries"])
+    undecided = frozenset(record.id for record in run.records(attack, "failed") if record.hit_rate)
+    return CellResult(statuses, run.summary["attacks"][attack]["mean_queries"], undecided)
 
 
 def folder_names(names: Sequence[str]) -> list[str]:

@@ -215,7 +215,9 @@ class Inputs:
             if premade is None:
                 source = self.request.data_options.load(_findable(self.request.data))
             else:
-                source = load_premade(_findable(self._premade[premade]))
+                options = self.request.data_options
+                named = {name: getattr(options, name) for name in ("text_column", "label_column", "premise_column")}
+                source = load_premade(_findable(self._premade[premade]), named)
             self._check_source(premade, source)
             self._sources[premade] = source
         return self._sources[premade]

@@ -7,8 +7,9 @@ label. Double brackets around changed words, as some tools write them, are remov
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from stockade.core.errors import DataError
 from stockade.datasets import DataSource, load_data
@@ -23,15 +24,20 @@ _TRUE_LABEL_NAMES = ("groundtruthoutput", "groundtruth", "truelabel", "goldlabel
 _BRACKETS = re.compile(r"\[\[(.*?)\]\]")
 
 
-def load_premade(given: object) -> DataSource:
-    """The adversarial texts behind a reference, with their true labels."""
+def load_premade(given: object, named: Mapping[str, str | None] | None = None) -> DataSource:
+    """The adversarial texts behind a reference, with their true labels.
+
+    `named` are the columns that the user has named for the data (`text_column` …); a file that has them too is read by
+    them where its own names do not say what is what.
+    """
     if not isinstance(given, str | Path) or str(given).startswith(("builtin:", "hf:")):
         return load_data(given)
     table = open_file(Path(given))
+    own: dict[str, Any] = {option: column for option, column in (named or {}).items() if column in table.columns}
     changed = _find(table, CHANGED_NAMES)
     if changed is None:
-        return load_data(given)
-    label = _find(table, _TRUE_LABEL_NAMES)
+        return load_data(given, **own)
+    label = _find(table, _TRUE_LABEL_NAMES) or own.get("label_column")
     if label is None:
         raise DataError(
             f'{table.name} has changed texts in "{changed}" but no true labels (found: {", ".join(table.columns)}), '
