@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Literal
+from dataclasses import fields
 
 import pytest
 
@@ -11,20 +10,7 @@ from stockade.defenses.registry import defenses, make_defense
 from stockade.tuning.ranges import RANGES, default_ranges, guessed_ranges
 from stockade.tuning.space import Choices, Numbers
 from stockade.tuning.trials import reference
-
-
-@dataclass(frozen=True)
-class Options:
-    rate: float = 0.3
-    copies: int = 100
-    how: Literal["a", "b"] = "a"
-    loud: bool = False
-    mask: str = "[MASK]"
-    curriculum: float | None = None
-    large: float = 3.0
-    seed: int = 5
-    draws: Literal["fresh", "fixed"] = "fresh"
-    stop_words: Literal["none", "nltk"] = "none"
+from tests.tuning.options import Options
 
 
 def test_a_defense_that_is_not_listed_is_searched_by_the_types_of_its_options() -> None:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
-from typing import Literal
 
 import pytest
 
 from stockade.core.errors import OptionError
 from stockade.tuning.space import Choices, Numbers, draw_options, read_ranges
-
-
-@dataclass(frozen=True)
-class Options:
-    rate: float = 0.3
-    copies: int = 100
-    how: Literal["a", "b"] = "a"
-    loud: bool = False
-    mask: str = "[MASK]"
-    curriculum: float | None = None
-    large: float = 3.0
+from tests.tuning.options import Options
 
 
 def test_ranges_as_text() -> None:

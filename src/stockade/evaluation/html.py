@@ -29,6 +29,9 @@ def render_body(numbers: Mapping[str, Any]) -> str:
 def _content(numbers: Mapping[str, Any]) -> dict[str, Any]:
     made_with = {name: numbers[name] for name in (*_MADE_WITH, "max_changed", "constraint")}
     return {
+        "title": f"evaluation {numbers['evaluation']}",
+        "heading": f"Evaluation {numbers['evaluation']}",
+        "width": 1180,
         "numbers": numbers,
         "wrong_again": any(_wrong_again(row) for row in numbers["rows"] if row["made"]),
         "about": about(numbers),

@@ -11,7 +11,7 @@ _PACKAGE = "stockade.studies"
 
 
 def fill_page(package: str, content: Mapping[str, Any]) -> str:
-    """The whole page around the `body.html` of a study's package."""
+    """The whole page around the `body.html` of a package; `title` and `heading` are those of a study unless given."""
     return fill("page_of_study.html", content, package, _PACKAGE)
 
 

@@ -33,7 +33,8 @@ def render_page(tuned: Tuned) -> str:
     return fill_page(
         _PACKAGE,
         {
-            "name": tuned.folder.name,
+            "title": f"search {tuned.folder.name}",
+            "heading": f"Search {tuned.folder.name}",
             "about": about(tuned),
             "best_defense": tuned.best_defense,
             "best_number": None if tuned.best is None else tuned.best.number,
