@@ -15,7 +15,7 @@ from stockade.core.errors import DataError, OptionError, RunError
 from stockade.core.statistics import wilson
 from stockade.evaluation.about import headline
 from stockade.evaluation.html import render_page
-from stockade.evaluation.plots import trade_plot
+from stockade.evaluation.plots import shortened, trade_plot
 from stockade.runs.attack import Progress
 from stockade.runs.run import Run
 from tests.evaluation.kit import ATTACK, DATA, TWO_WORDS, victim
@@ -233,6 +233,17 @@ def test_a_row_that_was_not_attacked_in_full_is_not_called_the_best() -> None:
     assert "Hollow" not in whole
     in_full = {**shielding, "worst": {**shielding["worst"], "complete": True}}
     assert trade_plot(numbers) != trade_plot({**numbers, "rows": [none, in_full]})
+
+
+def test_a_long_name_leaves_the_plot_its_room() -> None:
+    long = "route:detector=/a/folder/that/is/rather/far/away/from/" + "here/" * 20 + "detector.json"
+    assert len(shortened(long)) == 48
+    assert shortened(long).startswith("route:detector=/a/folder")
+    assert shortened(long).endswith("detector.json")
+    assert shortened("five+fact") == "five+fact"
+    found = st.evaluate(victim(), TWO_WORDS, attacks=[ATTACK], defenses=["shielding"])
+    rows = [{**row, "defense": row["defense"].replace("shielding", long)} for row in found.numbers["rows"]]
+    assert "<svg" in trade_plot({**found.numbers, "rows": rows, "defenses": ["none", long]})
 
 
 def test_a_text_the_model_cannot_take_leaves_the_shares() -> None:

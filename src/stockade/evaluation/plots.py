@@ -9,6 +9,12 @@ from stockade.report.drawing import GRID, INK, draw_plot
 
 COLOURS = ("#3b6ea5", "#b5422c", "#2d7a4f", "#c98a12", "#5d6875", "#7a4f9a")
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*")
+_LONGEST = 48
+
+
+def shortened(name: str) -> str:
+    """A name for the legend, which would else leave the plot no room: the middle of a long one is left out."""
+    return name if len(name) <= _LONGEST else f"{name[: _LONGEST // 2]}…{name[-_LONGEST // 2 + 1 :]}"
 
 
 def trade_plot(numbers: Mapping[str, Any]) -> str:
@@ -41,9 +47,9 @@ def trade_plot(numbers: Mapping[str, Any]) -> str:
         axes.set_ylabel("worst-case accuracy, %")
         axes.grid(color=GRID)
         for model, colour in colours.items():
-            axes.plot([], [], "o", color=colour, label=model)
+            axes.plot([], [], "o", color=colour, label=shortened(model))
         for defense, marker in markers.items():
-            axes.plot([], [], marker, color=INK, markerfacecolor="none", label=defense)
+            axes.plot([], [], marker, color=INK, markerfacecolor="none", label=shortened(defense))
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.02, 1), handletextpad=0.3)
 
     return draw_plot("evaluation", (8.2, 4.2), draw)
