@@ -79,6 +79,8 @@ def test_what_a_folder_says_is_a_column_of_its_own(tmp_path: Path) -> None:
     assert made.defense == make_defense("ranmask", rate=0.4).defense
     with pytest.raises(OptionError, match="names no defense"):
         own.around(victim(), "builtin:sentiment-cnn", options, 0, language)
+    keep_defenses(tmp_path, [make_defense("freelb")])
+    assert [chain.name for chain in parse_chains([], [str(tmp_path)])] == ["none"], "asked, it is the bare model"
     assert [chain.name for chain in parse_chains([], ["builtin:sentiment-cnn"])] == ["none"]
 
 

@@ -36,9 +36,12 @@ class Chain:
 
 
 def parse_chains(given: Iterable[str], models: Sequence[object] = ()) -> tuple[Chain, ...]:
-    """The columns of the grid, the bare model first; without any, what the folders of the models say as well."""
+    """The columns of the grid, the bare model first; without any, what the folders of the models say as well, if
+    that acts when the model is asked.
+    """
     names = list(dict.fromkeys(given))
-    if not names and any(kept_defenses(Path(model)) for model in models if isinstance(model, str | Path)):
+    folders = [Path(model) for model in models if isinstance(model, str | Path)]
+    if not names and any(one.entry.answers for folder in folders for one in kept_defenses(folder)):
         names = [OWN]
     return tuple(_parse(name) for name in dict.fromkeys([NONE, *names]))
 
