@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stockade.api import DataOptions, ModelOptions, attack, defend, fit_detector, resume, train
+    from stockade.api import DataOptions, ModelOptions, attack, defend, resume, train
     from stockade.certify.run import CertificateRun
     from stockade.certify.running import certify
     from stockade.core.errors import StockadeError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stockade.core.records import Outcome, Record
     from stockade.core.text import Text
     from stockade.datasets import load_data
+    from stockade.detecting import fit_detector
     from stockade.engine.requests import Score
     from stockade.evaluation.running import Evaluation, evaluate
     from stockade.models import load_model
@@ -53,7 +54,7 @@ _HOMES = {
     "certify": "stockade.certify.running",
     "defend": "stockade.api",
     "evaluate": "stockade.evaluation.running",
-    "fit_detector": "stockade.api",
+    "fit_detector": "stockade.detecting",
     "load_data": "stockade.datasets",
     "load_model": "stockade.models",
     "resume": "stockade.api",

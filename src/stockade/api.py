@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache
 from inspect import signature
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from stockade.attacks.constraints import Constraint
 from stockade.attacks.registry import make_attack
-from stockade.core.errors import ModelError, OptionError, RunError, unknown_name
+from stockade.core.errors import OptionError, RunError, unknown_name
 from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.core.protocols import Classifier
-from stockade.core.text import TextInput
 from stockade.datasets import prepare_examples
 from stockade.defenses.folders import kept_defenses
 from stockade.defenses.registry import make_defense, wrap
@@ -32,12 +31,11 @@ from stockade.training.options import TrainingOptions
 from stockade.training_request import TrainingRequest
 
 if TYPE_CHECKING:
-    from stockade.defenses.detector import Detector
     from stockade.training.job import Trained
     from stockade.training.loop import Observer as TrainingObserver
     from stockade.training.objective import Objective
 
-__all__ = ["DataOptions", "ModelOptions", "attack", "defend", "fit_detector", "resume", "train"]
+__all__ = ["DataOptions", "ModelOptions", "attack", "defend", "resume", "train"]
 
 
 def attack(
@@ -128,59 +126,6 @@ def defend(
     refuse_untrained(named, kept_defenses(Path(model)) if isinstance(model, str | Path) else [])
     bare = (model_options or ModelOptions()).load_bare(model)
     return wrap(bare, named, seed=seed, language=LanguageModels(mlm, encoder))
-
-
-def fit_detector(
-    model: object,
-    *runs: Run | str | Path,
-    false_positives: float = 0.05,
-    features: Sequence[str] = (),
-    rate: float = 0.3,
-    kept: int = 1,
-    copies: int = 100,
-    rare: int = 1,
-    seed: int = 0,
-    mlm: str | None = None,
-    model_options: ModelOptions | None = None,
-    observer: Callable[[int, int], None] | None = None,
-) -> Detector:
-    """Fit a detector of attacked texts, for the defense route: `st.fit_detector(model, run).save("detector.json")`.
-
-    `runs` are attacks on development texts, as objects or folders. The texts that were attacked are the clean ones, the
-    successes the attacked ones. `features` are the numbers to look at, by default all; `rate`, `kept` and `copies` say
-    how words are hidden, and up to `rare` times in the clean texts a word is rare. At most the share `false_positives`
-    of these clean texts is taken to be attacked. The model is taken without its defenses.
-    """
-    from stockade.defenses.detector_features import FEATURES
-    from stockade.defenses.detector_fit import fit_detector as fit
-
-    if not runs:
-        raise OptionError("No run was named: attack the model on development texts first, then give that run.")
-    opened = [one if isinstance(one, Run) else _open_attack(Path(one)) for one in runs]
-    clean, attacked = _development_texts(opened)
-    bare = (model_options or ModelOptions()).load_bare(model)
-    for one in clean[:1]:
-        check_answers(bare, one)
-    for run in opened:
-        if set(run.labels) != set(bare.labels):
-            raise ModelError(
-                f"The model has the classes {', '.join(bare.labels)}, but {run.folder} is an attack on one with "
-                f"{', '.join(run.labels)}; expected the same. Give runs of attacks on this model."
-            )
-    return fit(
-        bare,
-        clean,
-        attacked,
-        false_positives=false_positives,
-        features=tuple(features) or FEATURES,
-        rate=rate,
-        kept=kept,
-        copies=copies,
-        rare=rare,
-        seed=seed,
-        language=LanguageModels(mlm),
-        observer=observer,
-    )
 
 
 def resume(
@@ -283,29 +228,6 @@ def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: boo
         if (folder / STORE_NAME).exists():
             Run(folder).write_summary()
     return Run(folder)
-
-
-def _open_attack(folder: Path) -> Run:
-    if folder.is_dir() and read_manifest(folder).get("command") != "attack":
-        raise RunError(f"{folder} holds certificates, expected an attack. Make one with: stockade attack MODEL DATA")
-    return Run(folder)
-
-
-def _development_texts(runs: Sequence[Run]) -> tuple[list[TextInput], list[TextInput]]:
-    """The texts that were attacked and those that fooled the model, each once."""
-    clean: dict[TextInput, None] = {}
-    attacked: dict[TextInput, None] = {}
-    for run in runs:
-        for record in run.records():
-            if record.status in ("success", "failed"):
-                clean[_input(record.original, record.premise)] = None
-            if record.status == "success" and record.adversarial is not None:
-                attacked[_input(record.adversarial, record.premise)] = None
-    return list(clean), list(attacked)
-
-
-def _input(string: str, premise: str | None) -> TextInput:
-    return string if premise is None else (premise, string)
 
 
 def _class_index(classifier: Classifier, target: str | None) -> int | None:

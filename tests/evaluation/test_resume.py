@@ -48,6 +48,19 @@ def test_a_file_that_a_defense_reads_must_not_change(tmp_path: Path) -> None:
     assert whole.row(defense)["worst"]["complete"]
 
 
+def test_what_could_not_be_made_is_tried_again(tmp_path: Path) -> None:
+    """Its fingerprint was not known when the evaluation was begun, so there is nothing to compare."""
+    path, folder = tmp_path / "detector.json", tmp_path / "e"
+    detector = fit_detector(VICTIM, [text for text, _ in DATA], ["good trick film"], rate=0.4, copies=20)
+    path.write_text("{")
+    defense = f"route:detector={path}"
+    found = st.evaluate({"toy": VICTIM}, DATA, attacks=["pwws"], defenses=[defense], out=folder)
+    assert not found.row(defense)["made"]
+    detector.save(path)
+    again = st.evaluate({"toy": VICTIM}, DATA, attacks=["pwws"], defenses=[defense], out=folder, resume=True)
+    assert again.row(defense)["worst"]["complete"]
+
+
 def test_what_an_attack_rests_on_must_not_change(tmp_path: Path) -> None:
     """The plan records what stands behind an attack; another version of it is told by the record."""
     folder = tmp_path / "e"

@@ -48,9 +48,9 @@ def command(model: str, runs: tuple[Path, ...], out: Path, **options: Any) -> No
     stockade detector models/m runs/dev --out detector.json
     stockade attack models/m test.csv --attack textfooler --defense route:detector=detector.json --out runs/r
     """
-    from stockade.api import fit_detector
     from stockade.cli.opened import refuse_no_run
     from stockade.cli.progress import watch
+    from stockade.detecting import fit_detector
     from stockade.runs.attack import Progress
 
     for folder in runs:

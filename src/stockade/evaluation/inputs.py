@@ -157,8 +157,8 @@ class Inputs:
         """A defense must be the one of the plan to the last file that it reads."""
         if (name, chain.name) in self._checked:
             return
-        planned = {} if self._plan is None else self._plan.defended.get(name, {})
-        if chain.name in planned and self._defended_fingerprint(name, chain) != planned[chain.name]:
+        planned = None if self._plan is None else self._plan.defended.get(name, {}).get(chain.name)
+        if planned is not None and self._defended_fingerprint(name, chain) != planned:
             raise RunError(
                 f"{chain.name} around {name} is not what the evaluation was begun with (another fingerprint; has a "
                 "file changed that it reads?): start again with another --out."
