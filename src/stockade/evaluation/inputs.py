@@ -122,12 +122,13 @@ class Inputs:
         if given is None:
             return None
         if self._source_model is None:
-            self._source_model = self.options_for().load_bare(_findable(given))
-            if self._plan is not None and _fingerprint(self._source_model) != self._plan.source:
+            model = self.options_for().load_bare(_findable(given))
+            if self._plan is not None and _fingerprint(model) != self._plan.source:
                 raise RunError(
                     f"{reference_of(given)} is not the model that texts were transferred from before (another "
                     "fingerprint): start again with another --out."
                 )
+            self._source_model = model
         return self._source_model
 
     def views(self, name: str, classifier: Classifier) -> dict[str, Classifier | None]:
