@@ -27,13 +27,13 @@ import torch
 from numpy.typing import NDArray
 
 import stockade as st
-from stockade.certify.bounds import legacy_claim
-from stockade.certify.dealing import dealt
-from stockade.certify.laws import MaskingLaw
-from stockade.certify.masked_copies import MaskedCopies
-from stockade.certify.medians import certified_curve, median_bound, median_rate
-from stockade.certify.registry import Finding, Question, make_method
-from stockade.certify.sampling import Rows, SampledMethod, Stream, votes_of
+from stockade.certificates.bounds import legacy_claim
+from stockade.certificates.dealing import dealt
+from stockade.certificates.laws import MaskingLaw
+from stockade.certificates.masked_copies import MaskedCopies
+from stockade.certificates.medians import certified_curve, median_bound, median_rate
+from stockade.certificates.registry import Finding, Question, make_method
+from stockade.certificates.sampling import Rows, SampledMethod, Stream, votes_of
 from stockade.core.example import Example
 from stockade.core.masks import copies_per_deal, kept_words
 from stockade.core.seeds import derive_seed

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stockade.api import DataOptions, ModelOptions, attack, defend, resume, train
-    from stockade.certify.run import CertificateRun
-    from stockade.certify.running import certify
+    from stockade.certificates.run import CertificateRun
+    from stockade.certificates.running import certify
     from stockade.core.errors import StockadeError
     from stockade.core.example import Example, Scores
     from stockade.core.protocols import Classifier
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "CertificateRun": "stockade.certify.run",
+    "CertificateRun": "stockade.certificates.run",
     "Classifier": "stockade.core.protocols",
     "DataOptions": "stockade.api",
     "Evaluation": "stockade.evaluation.running",
@@ -51,7 +51,7 @@ _HOMES = {
     "Trained": "stockade.training.job",
     "Tuned": "stockade.tuning.running",
     "attack": "stockade.api",
-    "certify": "stockade.certify.running",
+    "certify": "stockade.certificates.running",
     "defend": "stockade.api",
     "evaluate": "stockade.evaluation.running",
     "fit_detector": "stockade.detecting",

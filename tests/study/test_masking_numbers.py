@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from stockade.certify.bounds import masking_losses
-from stockade.certify.masked_copies import MaskedCopies
+from stockade.certificates.bounds import masking_losses
+from stockade.certificates.masked_copies import MaskedCopies
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.masks import Keep, kept_words, masks_by_number
 from stockade.defenses.ranmask import RanMask

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text as Line
 
-from stockade.certify.certificate import Certificate
-from stockade.certify.documents import statement
+from stockade.certificates.certificate import Certificate
+from stockade.certificates.documents import statement
 
 _STYLES = {"certified": "bold green", "claimed": "bold red", "abstained": "bold", "error": "bold yellow"}
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Line
 
-from stockade.certify.run import CertificateRun
+from stockade.certificates.run import CertificateRun
 from stockade.cli.tables import console
 from stockade.report.numbers import number
 

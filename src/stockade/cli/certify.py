@@ -48,8 +48,8 @@ def command(context: click.Context, /, model: str | None, data: str | None, **op
     stockade certify models/m builtin:reviews:test --limit 200 --out runs/c
     stockade verify runs/c
     """
-    from stockade.certify.pages.report import write_certificate_report
-    from stockade.certify.running import certify, resume_certification
+    from stockade.certificates.pages.report import write_certificate_report
+    from stockade.certificates.running import certify, resume_certification
     from stockade.cli.certificates import print_certificates
     from stockade.cli.progress import watch
 

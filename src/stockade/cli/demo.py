@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from stockade.certify.run import CertificateRun
+    from stockade.certificates.run import CertificateRun
     from stockade.runs.run import Run
 
 VICTIMS = ("sentiment-cnn", "sentiment-lstm", "sentiment-bert")
@@ -124,8 +124,8 @@ def _hardened(folder: Path, limit: int, seed: int) -> Run:
 
 def _certified(folder: Path, limit: int, seed: int) -> CertificateRun:
     """What can be proved of the hardened victim, on the same texts."""
-    from stockade.certify.pages.report import write_certificate_report
-    from stockade.certify.running import certify
+    from stockade.certificates.pages.report import write_certificate_report
+    from stockade.certificates.running import certify
     from stockade.cli.progress import watch
 
     model = str(folder / "models" / HARDENED)

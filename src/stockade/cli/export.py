@@ -32,8 +32,8 @@ def command(run: Path, format_: str, out: Path | None, attack: str | None, metho
 
 
 def _rows(folder: Path, attack: str | None, method: str | None) -> tuple[Iterable[Row], Layout]:
-    from stockade.certify.export import DOCUMENTS
-    from stockade.certify.run import CertificateRun
+    from stockade.certificates.export import DOCUMENTS
+    from stockade.certificates.run import CertificateRun
     from stockade.cli.opened import check_name, open_run, refuse_other_kind
     from stockade.runs.export import RECORDS, as_row
 

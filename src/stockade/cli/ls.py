@@ -51,7 +51,7 @@ def _defenses() -> list[dict[str, Any]]:
 
 
 def _certificates() -> list[dict[str, Any]]:
-    from stockade.certify.registry import methods
+    from stockade.certificates.registry import methods
 
     return [{**_published(entry), "sound": entry.sound} for entry in methods().values()]
 

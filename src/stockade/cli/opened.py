@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stockade.core.errors import OptionError, RunError, unknown_name
 
 if TYPE_CHECKING:
-    from stockade.certify.run import CertificateRun
+    from stockade.certificates.run import CertificateRun
     from stockade.runs.run import Run
 
 
@@ -22,7 +22,7 @@ _NO_RUNS = {
 
 def open_run(folder: Path) -> Run | CertificateRun:
     """A run of either kind."""
-    from stockade.certify.run import CertificateRun
+    from stockade.certificates.run import CertificateRun
     from stockade.runs.manifest import read_manifest
     from stockade.runs.run import Run
 
@@ -49,7 +49,7 @@ def refuse_no_run(folder: Path) -> None:
 
 def open_alike(folders: Sequence[Path]) -> list[Run] | list[CertificateRun]:
     """Runs of one kind; both kinds together are refused."""
-    from stockade.certify.run import CertificateRun
+    from stockade.certificates.run import CertificateRun
     from stockade.runs.run import Run
 
     opened = [open_run(folder) for folder in folders]

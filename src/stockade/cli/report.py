@@ -15,8 +15,8 @@ import click
 )
 def command(runs: tuple[Path, ...], format_: str, out: Path | None) -> None:
     """Write a page of one or more RUNS, of attacks or of certificates: numbers, plot, every text, manifest."""
-    from stockade.certify.pages.report import write_certificate_report
-    from stockade.certify.run import CertificateRun
+    from stockade.certificates.pages.report import write_certificate_report
+    from stockade.certificates.run import CertificateRun
     from stockade.cli.opened import open_alike
     from stockade.report import write_report
 

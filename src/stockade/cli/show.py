@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from stockade.certify.run import CertificateRun
+    from stockade.certificates.run import CertificateRun
     from stockade.runs.run import Run
 
 _OF_ATTACKS = ("success", "failed", "skipped", "error", "all")
@@ -32,7 +32,7 @@ def command(run: Path, attack: str | None, method: str | None, status: str | Non
     """Show examples of RUN: what was changed, and what the model said before and after; or certificates: the class, how
     much may change, and the text.
     """
-    from stockade.certify.run import CertificateRun
+    from stockade.certificates.run import CertificateRun
     from stockade.cli.opened import open_run, refuse_other_kind
     from stockade.cli.tables import console
     from stockade.core.errors import OptionError

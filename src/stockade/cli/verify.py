@@ -53,16 +53,16 @@ def _attacks(folder: Path, model: str | None, options: dict[str, Any]) -> int:
 
 
 def _certificates(folder: Path, resample: bool, model: str | None, options: dict[str, Any]) -> int:
-    from stockade.certify.run import CertificateRun
-    from stockade.certify.verify import recompute
+    from stockade.certificates.run import CertificateRun
+    from stockade.certificates.verify import recompute
 
     run = CertificateRun(folder)
     result = recompute(run)
     code = _told(f"{result.checked} certificates computed again", result.problems)
     if not resample:
         return code
-    from stockade.certify.resample import load_again
-    from stockade.certify.resample import resample as draw_again
+    from stockade.certificates.resample import load_again
+    from stockade.certificates.resample import resample as draw_again
 
     again = draw_again(run, load_again(run, model, _model_options(run.labels, run.manifest["config"], options)))
     for problem in again.refuted:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from stockade.certify.masked_copies import MaskedCopies
-from stockade.certify.sampling import votes_of
-from stockade.certify.sequential import choose_class
+from stockade.certificates.masked_copies import MaskedCopies
+from stockade.certificates.sampling import votes_of
+from stockade.certificates.sequential import choose_class
 from stockade.core.errors import RunError, SearchStopped
 from stockade.core.example import Example
 from stockade.core.files import make_folder, write_json

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
-from stockade.certify.bounds import divergence_check
-from stockade.certify.certificate import Certificate
-from stockade.certify.medians import median_bound, median_rate
-from stockade.certify.run import CertificateRun
+from stockade.certificates.bounds import divergence_check
+from stockade.certificates.certificate import Certificate
+from stockade.certificates.medians import median_bound, median_rate
+from stockade.certificates.run import CertificateRun
 from stockade.core.statistics import wilson
 from stockade.defenses.risk import ENOUGH, lowest_rate, risk
 from stockade.studies.masking.changed_sets import SIZES, Look

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from stockade import api
-from stockade.certify.run import CertificateRun
-from stockade.certify.running import certify
+from stockade.certificates.run import CertificateRun
+from stockade.certificates.running import certify
 from stockade.core.errors import RunError
 from stockade.runs.attack import Observer, Progress
 from stockade.runs.finished import finished_run

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from stockade.certify.registry import make_method
+from stockade.certificates.registry import make_method
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.defenses.combine import Combination

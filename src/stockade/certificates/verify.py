@@ -1,0 +1,82 @@
+"""Check a run of certificates: every radius must follow from its evidence, by arithmetic alone and without the model.
+
+With fresh copies (`resample`) it can also be seen whether the evidence itself still stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from stockade.certificates.certificate import Certificate, text_fingerprint
+from stockade.certificates.dealt import Dealt
+from stockade.certificates.evidence import Sampled, read_evidence
+from stockade.certificates.promised import Promise, promises
+from stockade.certificates.run import CertificateRun
+from stockade.core.errors import StockadeError
+from stockade.runs.verification import Verification, wrong_summary
+
+
+def recompute(run: CertificateRun) -> Verification:
+    """Compute every certificate of a run again from its evidence, and the summary from the certificates."""
+    promised = promises(run.manifest)
+    problems, checked = [*_misnamed(run.methods, promised)], 0
+    ids = run.manifest["data"]["ids"]
+    for certificate in run.iterate():
+        found = [*_problems(certificate, promised[certificate.method])]
+        if ids is not None and certificate.id not in ids:
+            found.append("the run has no text of this number")
+        problems += [f"{certificate.method}, example {certificate.id}: {problem}" for problem in found]
+        checked += 1
+    problems += wrong_summary(run.folder, "methods", run.summary, "certificates")
+    return Verification(checked, tuple(problems))
+
+
+def _misnamed(methods: Mapping[str, Mapping[str, Any]], promised: Mapping[str, Promise]) -> Iterator[str]:
+    """What a radius means is part of a certificate."""
+    for key, told in methods.items():
+        method = promised[key].named.method
+        if told["sound"] != method.sound:
+            yield f"{key}: told to be {_sound(told['sound'])}, and it is {_sound(method.sound)}"
+        if told["threat"] != method.threat:
+            yield f'{key}: told to be against "{told["threat"]}", and it is against "{method.threat}"'
+
+
+def _problems(certificate: Certificate, promise: Promise) -> Iterator[str]:
+    if certificate.fingerprint != text_fingerprint(certificate.text, certificate.premise):
+        yield "the text is not the one that was certified: its fingerprint differs"
+    if certificate.words != len(certificate.text.split()):
+        yield f"recorded {certificate.words} words, the text has {len(certificate.text.split())}"
+    if certificate.evidence is None:
+        if certificate.radius is not None or certificate.status in ("certified", "claimed"):
+            yield "a certificate without evidence"
+        return
+    try:
+        evidence = read_evidence(certificate.evidence)
+        radius = evidence.radius()
+        inserted = evidence.insertions() if isinstance(evidence, Sampled | Dealt) else None
+        deviations = [*promise.deviations(certificate, evidence)]
+    except StockadeError as error:
+        yield f"the evidence makes no sense: {error}"
+        return
+    if radius != certificate.radius:
+        yield f"recorded radius {_shown(certificate.radius)}, the evidence gives {_shown(radius)}"
+    if inserted != certificate.insertions:
+        yield f"recorded {_shown(certificate.insertions)} insertions, the evidence gives {_shown(inserted)}"
+    if certificate.copies < evidence.copies + sum(certificate.selection or ()):
+        yield f"recorded {certificate.copies} copies, the evidence has more"
+    about = dict(enumerate(promise.labels)).get(evidence.chosen, "no class of the model")
+    if certificate.predicted != about:
+        yield f"recorded {certificate.predicted}, the evidence is about {about}"
+    expected = "abstained" if radius is None else "certified" if promise.named.method.sound else "claimed"
+    if certificate.status != expected:
+        yield f"recorded as {certificate.status}, the evidence says {expected}"
+    yield from deviations
+
+
+def _shown(radius: int | None) -> str:
+    return "none" if radius is None else str(radius)
+
+
+def _sound(sound: bool) -> str:
+    return "sound" if sound else "not sound"
