@@ -172,7 +172,7 @@ def measure(victim: str, attack: str, texts: int) -> dict[str, Any]:
     filling, embedding = FillingService(lambda: masked_lm), EmbeddingService(lambda: encoder)  # type: ignore[arg-type]
     for service, methods, name in (
         (scoring, ("answer_scores", "answer_confirmations"), "victim"),
-        (filling, ("answer", "answer_predictions", "answer_chances", "answer_perplexities"), "masked LM"),
+        (filling, ("answer", "answer_predictions", "answer_word_probabilities", "answer_perplexities"), "masked LM"),
         (embedding, ("answer",), "encoder"),
     ):
         for method in methods:

@@ -101,7 +101,7 @@ class ListMaskedLM:
         self.asked.append(place)
         return [ListMaskedLM.Words(*place, tuple(words))] if words else []
 
-    def chances(self, batch: Sequence[ListMaskedLM.Words]) -> list[tuple[float, ...]]:
+    def word_log_probabilities(self, batch: Sequence[ListMaskedLM.Words]) -> list[tuple[float, ...]]:
         """The first listed word has log-probability 0, the next -1, …; a word that is not listed -99."""
         found = []
         for part in batch:

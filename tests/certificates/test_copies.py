@@ -117,7 +117,7 @@ def _texts(asking: Any) -> list[str]:
     """The texts that a coroutine asks about first."""
     request = asking.send(None)
     asking.close()
-    return [str(text) for text in request.asked]
+    return [str(text) for text in request.texts]
 
 
 def test_deletion_counts_what_the_exact_law_gives() -> None:

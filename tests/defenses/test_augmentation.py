@@ -212,7 +212,7 @@ def test_the_attack_is_told_what_the_model_reads(monkeypatch: pytest.MonkeyPatch
     """Of a text that is cut after two words no third is tried; one of which nothing is read stays."""
 
     class Windowed(WeightVictim):
-        def words_read(self, texts: list[Text]) -> list[range]:
+        def visible_words(self, texts: list[Text]) -> list[range]:
             return [range(0 if text.words[0] == "unread" else min(2, len(text.words))) for text in texts]
 
     class Marking:

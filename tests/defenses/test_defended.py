@@ -15,7 +15,7 @@ from stockade.defenses.asking import probabilities_of
 from stockade.defenses.defended import Defended, defenses_of
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.registry import make_defense, wrap
-from stockade.engine.requests import Embed, Surprise
+from stockade.engine.requests import Embed, Surprisal
 from stockade.models.language import LanguageModels
 from tests.toys import BagEncoder, WeightVictim
 
@@ -41,7 +41,7 @@ class Asking:
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
         vectors = await Embed([str(text), "good"])
-        (surprise, *_) = await Surprise(text.words)
+        (surprise, *_) = await Surprisal(text.words)
         share = float(vectors[0] @ vectors[1]) / surprise
         return Scores((1 - share, share))
 
@@ -51,7 +51,7 @@ class ToyMaskedLM:
 
     name = "toy"
 
-    def surprises(self, texts: list[str], spans: list[list[tuple[int, int]]]) -> list[list[float]]:
+    def surprisals(self, texts: list[str], spans: list[list[tuple[int, int]]]) -> list[list[float]]:
         return [[float(end - start) for start, end in places] for places in spans]
 
 

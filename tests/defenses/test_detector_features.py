@@ -25,7 +25,7 @@ class Lengths:
 
     name = "toy"
 
-    def surprises(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
+    def surprisals(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
         return [[float(end - start) for start, end in places] for places in spans]
 
 

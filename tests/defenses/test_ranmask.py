@@ -116,7 +116,7 @@ class SurprisedLM:
 
     name = "toy"
 
-    def surprises(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
+    def surprisals(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
         return [
             [float("x" in text[start:end]) for start, end in of_text]
             for text, of_text in zip(texts, spans, strict=True)

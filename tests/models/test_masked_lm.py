@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 from stockade.core.errors import ModelError
 from stockade.core.text import Text
 from stockade.engine.language import FillingService
-from stockade.engine.requests import Chances, Fill
+from stockade.engine.requests import Fill, WordProbabilities
 from stockade.models.masked_lm import MaskedLM
 from stockade.models.minilm import minilm_folder
 
@@ -89,7 +89,7 @@ def test_a_text_that_holds_a_mask_token_already_is_filled_at_its_own_place(defau
 def chances(model: MaskedLM, place: tuple[str, str], *asked: str) -> list[float]:
     service = FillingService(lambda: model)
     text = Text.parse(place[0] + "x" + place[1])
-    ((found,),) = service.answer_chances([Chances([(text, len(Text.parse(place[0])), asked)])])
+    ((found,),) = service.answer_word_probabilities([WordProbabilities([(text, len(Text.parse(place[0])), asked)])])
     return list(found)
 
 

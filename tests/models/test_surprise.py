@@ -7,7 +7,7 @@ import torch
 from transformers import BertConfig, BertForMaskedLM
 
 from stockade.engine.language import FillingService
-from stockade.engine.requests import Surprise
+from stockade.engine.requests import Surprisal
 from stockade.models.masked_lm import MaskedLM
 from tests.models.conftest import WORDS, tiny_tokenizer
 
@@ -34,14 +34,14 @@ def test_a_word_is_the_mean_over_its_pieces_and_nothing_is_hidden(network: BertF
         logs = network(torch.tensor([ids])).logits[0].log_softmax(1)
     losses = [-float(logs[at, piece]) for at, piece in enumerate(ids)]
     the, film, s, great, ly, dot = losses[1:-1]
-    short, found = service.answer_surprises([Surprise(("a",)), Surprise(("the", "films", "greatly", "."))])
+    short, found = service.answer_surprisals([Surprisal(("a",)), Surprisal(("the", "films", "greatly", "."))])
     assert found == pytest.approx((the, (film + s) / 2, (great + ly) / 2, dot), abs=1e-5)
     assert len(short) == 1
 
 
 def test_words_that_the_model_does_not_read_have_no_weight(network: BertForMaskedLM) -> None:
     service = FillingService(lambda: language_model(network, 5))  # [CLS] the film ##s [SEP]
-    (found,) = service.answer_surprises([Surprise(("the", "films", "was", "bad"))])
+    (found,) = service.answer_surprisals([Surprisal(("the", "films", "was", "bad"))])
     assert found[0] > 0
     assert found[1] > 0
     assert found[2:] == (0.0, 0.0)
@@ -51,12 +51,12 @@ def test_the_same_text_is_computed_once(network: BertForMaskedLM) -> None:
     asked: list[int] = []
 
     class Counted(MaskedLM):
-        def surprises(self, texts, spans):  # type: ignore[no-untyped-def]
+        def surprisals(self, texts, spans):  # type: ignore[no-untyped-def]
             asked.append(len(texts))
-            return super().surprises(texts, spans)
+            return super().surprisals(texts, spans)
 
     inner = language_model(network, 20)
     service = FillingService(lambda: Counted(tiny_tokenizer(), inner._hidden, inner._head, "tiny", 20))
-    first = service.answer_surprises([Surprise(("the", "film")), Surprise(("the", "film"))])
-    assert service.answer_surprises([Surprise(("the", "film"))])[0] == first[0] == first[1]
+    first = service.answer_surprisals([Surprisal(("the", "film")), Surprisal(("the", "film"))])
+    assert service.answer_surprisals([Surprisal(("the", "film"))])[0] == first[0] == first[1]
     assert asked == [1, 0]

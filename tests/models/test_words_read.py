@@ -28,27 +28,30 @@ def victim(maximum: int = 8, side: str = "right") -> HuggingFaceClassifier:
 
 
 def test_a_short_text_is_read_whole() -> None:
-    assert victim().words_read([Text.parse("the film"), Text.parse("the film was bad and bad")]) == [range(2), range(6)]
+    assert victim().visible_words([Text.parse("the film"), Text.parse("the film was bad and bad")]) == [
+        range(2),
+        range(6),
+    ]
 
 
 def test_a_long_text_is_read_up_to_the_last_token_that_fits() -> None:
     text = Text.parse("the film was greatly bad and not bad")  # 6 tokens fit; greatly has two
-    assert victim().words_read([text]) == [range(5)]
+    assert victim().visible_words([text]) == [range(5)]
     split = Text.parse("the film was bad and greatly bad")  # the first piece of the sixth word is the last token
-    assert victim().words_read([split]) == [range(6)]
+    assert victim().visible_words([split]) == [range(6)]
 
 
 def test_punctuation_takes_its_place() -> None:
-    assert victim().words_read([Text.parse("the film . . was bad and not bad")]) == [range(4)]
+    assert victim().visible_words([Text.parse("the film . . was bad and not bad")]) == [range(4)]
 
 
 def test_a_tokenizer_that_cuts_on_the_left_reads_the_end() -> None:
-    assert victim(side="left").words_read([Text.parse("the film was bad and not bad film")]) == [range(2, 8)]
+    assert victim(side="left").visible_words([Text.parse("the film was bad and not bad film")]) == [range(2, 8)]
 
 
 def test_of_a_pair_the_hypothesis_counts() -> None:
     pair = Text.parse("the film was bad and not bad", premise="a film")
-    assert victim(10).words_read([pair]) == [range(5)]
+    assert victim(10).visible_words([pair]) == [range(5)]
     assert isinstance(victim(), WindowedClassifier)
 
 
@@ -63,7 +66,7 @@ class ShortSighted(WeightVictim):
         self.asked += inputs
         return WeightVictim(self.weights, self.bias).predict_proba(seen)
 
-    def words_read(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[range]:
         return [range(min(self.window, len(text))) for text in texts]
 
 
@@ -97,7 +100,7 @@ def test_words_pushed_out_of_the_window_are_counted() -> None:
     method = BAE("I", threshold=0.0)
     result = attack(model, "see it the good film", method, masked_lm=lm, encoder=BagEncoder())
     assert str(result.trial.text) == "see it the very good film"
-    assert result.trial.pushed_out == 1
+    assert result.trial.truncated_words == 1
     roomy = attack(
         ShortSighted({"good": 1.0, "very": -1.0}, bias=-0.5, window=9),
         "see it the good film",
@@ -106,7 +109,7 @@ def test_words_pushed_out_of_the_window_are_counted() -> None:
         encoder=BagEncoder(),
     )
     assert roomy.trial.status == "success"
-    assert roomy.trial.pushed_out == 0
+    assert roomy.trial.truncated_words == 0
 
 
 def test_a_text_of_which_no_word_is_read_fails_with_a_reason() -> None:

@@ -18,7 +18,7 @@ from stockade.core.text import Edit, TextInput
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
 from stockade.engine.language import FillingService
-from stockade.engine.requests import Surprise
+from stockade.engine.requests import Surprisal
 from stockade.runs.manifest import make_manifest
 from stockade.runs.run import SUMMARY_NAME, Run
 from stockade.runs.store import Effort, Store
@@ -156,11 +156,11 @@ def test_a_defense_that_asks_a_language_model_is_verified_with_its_own(
 ) -> None:
     asked = []
 
-    def surprises(self: FillingService, requests: Sequence[Surprise]) -> list[tuple[float, ...]]:
+    def surprises(self: FillingService, requests: Sequence[Surprisal]) -> list[tuple[float, ...]]:
         asked.extend(request.words for request in requests)
         return [(1.0,) * len(request.words) for request in requests]
 
-    monkeypatch.setattr(FillingService, "answer_surprises", surprises)
+    monkeypatch.setattr(FillingService, "answer_surprisals", surprises)
     model = Defended("ranmask", RanMask(rate=0.3, copies=5, sampling="lm"), victim())
     found = problems(run_of(tmp_path, fingerprint=model.fingerprint()), model)
     assert found == []

@@ -32,7 +32,7 @@ from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text, is_single_word, match_case
-from stockade.engine.requests import Chances, Score
+from stockade.engine.requests import Score, WordProbabilities
 from stockade.lexicon import StopList, load_neighbours
 
 
@@ -110,7 +110,9 @@ class Genetic(WordAttack):
 
     async def _plausible(self, text: Text, sites: dict[int, Site], max_drop: float) -> dict[int, Site]:
         """The sites with the words that fit where they would stand hardly worse than the word that stands there."""
-        asked = await Chances([self._question(text, i, (text.words[i], *site.words)) for i, site in sites.items()])
+        asked = await WordProbabilities(
+            [self._question(text, i, (text.words[i], *site.words)) for i, site in sites.items()]
+        )
         plausible = {}
         for (index, site), (own, *chances) in zip(sites.items(), asked, strict=True):
             words = tuple(w for w, chance in zip(site.words, chances, strict=True) if chance >= own - max_drop)
@@ -145,7 +147,7 @@ class Genetic(WordAttack):
         words = [sites[index].words for _, index in places]
         if self.likely is None or not any(len(group) > self.likely for group in words):
             return words
-        asked = await Chances([self._question(text, i, sites[i].words) for text, i in places])
+        asked = await WordProbabilities([self._question(text, i, sites[i].words) for text, i in places])
         kept = []
         for group, chances in zip(words, asked, strict=True):
             ranked = sorted(range(len(group)), key=lambda number: -round(chances[number], 3))

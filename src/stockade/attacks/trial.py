@@ -10,7 +10,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.protocols import Attack
 from stockade.core.records import Outcome, Status
 from stockade.core.text import Text
-from stockade.engine.requests import Confirm, Draw, Reach, Score
+from stockade.engine.requests import Confirm, Draw, Score, VisibleWords
 
 DRAWS = 20
 """How often a randomised model is asked again about a text that is said to fool it."""
@@ -26,7 +26,7 @@ class Trial:
     text: Text | None = None
     scores: Scores | None = None
     hit_rate: float | None = None
-    pushed_out: int = 0
+    truncated_words: int = 0
     """How many words the model read before the edits and no longer reads."""
     flip_share: float | None = None
 
@@ -54,10 +54,10 @@ async def attack_example(
     if not example.text.words:
         return Trial("failed", "the text has no words", clean)
     try:
-        read = await Reach(example.text)
-        if not read:
+        visible = await VisibleWords(example.text)
+        if not visible:
             return Trial("failed", "the model reads no word of the text", clean)
-        example = example if len(read) == len(example.text) else replace(example, read=read)
+        example = example if len(visible) == len(example.text) else replace(example, visible=visible)
         outcome = await attack.search(example, rng)
         trial = await _confirmed(example, outcome, clean, 1 if deterministic else DRAWS)
         return replace(trial, flip_share=outcome.flip_share)
@@ -82,14 +82,14 @@ async def _confirmed(example: Example, outcome: Outcome, clean: Scores, draws: i
         return Trial(
             "failed", "the text found did not fool the model when it was asked again", clean, hit_rate=hit_rate
         )
-    pushed_out = words_lost(example, outcome.text, await Reach(outcome.text))
-    return Trial("success", None, clean, outcome.text, fooled[0], hit_rate, pushed_out)
+    truncated_words = words_lost(example, outcome.text, await VisibleWords(outcome.text))
+    return Trial("success", None, clean, outcome.text, fooled[0], hit_rate, truncated_words)
 
 
-def words_lost(example: Example, text: Text, read: range) -> int:
+def words_lost(example: Example, text: Text, visible: range) -> int:
     """How many words of the original the model read before, that are still there and that it reads no more: pushed out
     of its window by longer ones.
     """
-    still = {origin for at, origin in enumerate(text.origins) if at in read}
+    still = {origin for at, origin in enumerate(text.origins) if at in visible}
     there = set(text.origins)
     return sum(1 for origin in example.indices if origin in there and origin not in still)

@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 from stockade.certificates.certificate import Certificate, Status, text_fingerprint
-from stockade.certificates.dealt import Dealt
-from stockade.certificates.evidence import Sampled
+from stockade.certificates.betting_evidence import BettingEvidence
+from stockade.certificates.evidence import SampledEvidence
 from stockade.certificates.job import CertificationJob, seed_of_text
-from stockade.certificates.registry import Finding, NamedMethod, Question, default_method, make_method
+from stockade.certificates.registry import MethodResult, NamedMethod, CertificationInput, default_method, make_method
 from stockade.certificates.run import CertificateRun
 from stockade.certificates.smoothed import check_repeats
 from stockade.certificates.store import FILE_NAME as STORE_NAME
@@ -23,14 +23,14 @@ from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.core.protocols import Classifier
 from stockade.datasets import ExampleSet, UnlabelledExample, UnlabelledSet
 from stockade.engine.batching import TokenBudget
-from stockade.engine.requests import Reach
+from stockade.engine.requests import VisibleWords
 from stockade.engine.scheduler import Scheduler, Search, innermost
 from stockade.engine.scoring import ScoringService
 from stockade.jobs import DataOptions, ModelOptions
 from stockade.runs.attack import Observer, Progress, check_answers, tuning_memory
 from stockade.runs.manifest import FILE_NAME, begin_run, read_manifest
 
-Found = tuple[int, Example | UnlabelledExample, Finding | str, bool]
+Found = tuple[int, Example | UnlabelledExample, MethodResult | str, bool]
 
 
 def certify(
@@ -191,12 +191,12 @@ def _search(
         if len(str(example.text).split()) > job.max_words:
             return position, example, f"the text has more than {job.max_words} words", False
         try:
-            read = await Reach(example.text)
-            question = Question(example.text, example.label, seed_of_text(job.seed, named.name, example.id))
-            finding: Finding | str = await named.method.certify(question, classifier)
+            visible = await VisibleWords(example.text)
+            question = CertificationInput(example.text, example.label, seed_of_text(job.seed, named.name, example.id))
+            finding: MethodResult | str = await named.method.certify(question, classifier)
         except SearchStopped as reason:
             return position, example, str(reason), False
-        return position, example, finding, len(read) < len(example.text)
+        return position, example, finding, len(visible) < len(example.text)
 
     return Search(found, weight=len(str(example.text)) * 1000)
 
@@ -220,7 +220,7 @@ def _certificate(
         label=None if example.label is None else labels[example.label],
         predicted=None if evidence is None else labels[evidence.chosen],
         radius=radius,
-        insertions=evidence.insertions() if isinstance(evidence, Sampled | Dealt) else None,
+        insertions=evidence.insertions() if isinstance(evidence, SampledEvidence | BettingEvidence) else None,
         words=len(text.split()),
         truncated=truncated,
         selection=selection,
@@ -240,7 +240,7 @@ def _status(radius: int | None, sound: bool) -> Status:
     return "certified" if sound else "claimed"
 
 
-def _reason(finding: Finding, radius: int | None) -> str | None:
+def _reason(finding: MethodResult, radius: int | None) -> str | None:
     if finding.reason is not None or radius is not None:
         return finding.reason
     return "no class wins by enough"

@@ -63,7 +63,9 @@ def _show_examples(screen: Console, run: Run, attack: str | None, status: str | 
     for record in islice(run.records(attack, cast(Status | None, wanted)), limit):
         before, after = record.original_prediction or "–", record.adversarial_prediction
         verdict = f"{before} → {after}" if after else f"{before}, {record.status}: {record.reason}"
-        pushed = f", {record.pushed_out} words pushed out of what the model reads" if record.pushed_out else ""
+        pushed = (
+            f", {record.truncated_words} words pushed out of what the model reads" if record.truncated_words else ""
+        )
         told = f" example {record.id}  {verdict}  ({record.queries} queries{pushed})"
         screen.print(Line.assemble((record.attack, "bold"), told))
         if record.premise is not None:

@@ -46,19 +46,19 @@ class Scores:
 class Example:
     """A text with its true class and, for targeted attacks, the class the attacker wants instead.
 
-    `read` are the words that the model reads, where it cannot read all of them: changing another has no effect.
+    `visible` are the words that the model reads, where it does not read all of them: changing another has no effect.
     """
 
     id: str
     text: Text
     label: int
     target: int | None = None
-    read: range | None = None
+    visible: range | None = None
 
     @property
     def indices(self) -> range:
         """The words worth changing."""
-        return self.text.indices if self.read is None else self.read
+        return self.text.indices if self.visible is None else self.visible
 
     def fooled(self, scores: Scores) -> bool:
         """Whether these scores mean that the attack has reached its goal."""

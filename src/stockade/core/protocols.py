@@ -210,7 +210,7 @@ class RepresentingClassifier(Protocol):
 class WindowedClassifier(Protocol):
     """A classifier that may cut a text to what it can read, and says which words are left."""
 
-    def words_read(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[range]:
         """For each text the words of which the model sees at least a piece; they are always in one stretch."""
         ...
 
@@ -258,7 +258,7 @@ class MaskedLanguageModel(Protocol):
         """The question how likely each word is at a place, in one part for each number of pieces."""
         ...
 
-    def chances(self, batch: Sequence[Any]) -> list[tuple[float, ...]]:
+    def word_log_probabilities(self, batch: Sequence[Any]) -> list[tuple[float, ...]]:
         """The log-probabilities of the words of each part; of a word of several pieces, that of all together."""
         ...
 
@@ -268,7 +268,7 @@ class MaskedLanguageModel(Protocol):
         """Guesses at every piece of the words at the spans of each text, which are seen as they are."""
         ...
 
-    def surprises(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
+    def surprisals(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
         """How unexpected the words at the spans of each text are, which are seen as they are."""
         ...
 

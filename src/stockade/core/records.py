@@ -8,6 +8,8 @@ from typing import Literal
 from stockade.core.text import Edit, Text
 
 Status = Literal["success", "failed", "skipped", "error"]
+FORMER_NAMES = {"pushed_out": "truncated_words"}
+"""What fields of a `Record` were called in the folders of older versions, and what they are called now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,5 +63,5 @@ class Record:
     """For randomised models: the share of fresh draws that the adversarial text fools."""
     flip_share: float | None = None
     """For the attack `random`: the share of its draws that fool the model."""
-    pushed_out: int = 0
-    """How many words the edits have pushed out of what the model reads."""
+    truncated_words: int = 0
+    """Words that the model read in the original and that longer or inserted words have pushed out of its window."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from stockade.core.example import Scores
 from stockade.core.masks import draw_masks, kept_words
 from stockade.core.text import Text
-from stockade.engine.requests import Masked, Score, Surprise
+from stockade.engine.requests import Masked, Score, Surprisal
 
 MASKING = ("disagreement", "fall", "masked-margin")
 SURPRISE = ("surprise-mean", "surprise-max", "surprise-top")
@@ -59,7 +59,7 @@ class EvidenceReader:
             rows = await Masked(words, text.premise, keep, self.mask)
         found = dict(zip(MASKING, _of_copies(plain, rows), strict=True))
         if set(SURPRISE) & set(self.features):
-            found |= zip(SURPRISE, _of_surprise(await Surprise(tuple(words)) if words else ()), strict=True)
+            found |= zip(SURPRISE, _of_surprise(await Surprisal(tuple(words)) if words else ()), strict=True)
         if set(FREQUENCY) & set(self.features):
             frequent = (await Score([self.frequent(text)]))[0]
             found["frequency-shift"] = plain.probability(plain.label) - frequent.probability(plain.label)

@@ -16,7 +16,7 @@ from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine, combine_normalised
 from stockade.defenses.registry import register
-from stockade.engine.requests import Masked, Score, Surprise
+from stockade.engine.requests import Masked, Score, Surprisal
 
 if TYPE_CHECKING:
     from stockade.training.kit import TrainingKit
@@ -90,7 +90,7 @@ class RanMask:
         words = str(text).split()
         if not words:
             return (await Score([text]))[0]
-        weights = None if self.sampling == "uniform" else np.array(await Surprise(tuple(words)))
+        weights = None if self.sampling == "uniform" else np.array(await Surprisal(tuple(words)))
         keep = self.masks(rng, len(words), weights)
         if self.combine == "normalised-logit":
             return combine_normalised(await Masked(words, text.premise, keep, self.mask, logits=True))

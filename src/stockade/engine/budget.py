@@ -33,10 +33,10 @@ class Meter:
             return request
         if self.budget is not None:
             left = self.budget - self.queries
-            if len(request.asked) > left:
+            if len(request.texts) > left:
                 if left <= 0 or not request.partial:
                     raise BudgetExhausted(f"the query budget of {self.budget} is used up")
                 request = request.first(left)
-        self.queries += len(request.asked)
-        self._seen.update(map(hash, request.asked))
+        self.queries += len(request.texts)
+        self._seen.update(map(hash, request.texts))
         return request

@@ -18,8 +18,7 @@ from stockade.engine.cache import BoundedCache
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Confirm, Draw, Masked, Score
 from stockade.engine.scheduler import Scheduler, Search
-from stockade.engine.scoring import Scoring, ScoringService
-from stockade.engine.verdicts import Verdict, collected, reason_of
+from stockade.engine.scoring import Scoring, ScoringService, Verdict, collected, reason_of
 
 _AT_ONCE = 256
 _UNNAMED = Draw(0, 0)
@@ -67,15 +66,15 @@ class CompositeService:
 
     def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
         if self._composite.deterministic:
-            table = self._score_unique({text.input: text for request in requests for text in request.asked})
-            return [collected([table[text.input] for text in request.asked]) for request in requests]
+            table = self._score_unique({text.input: text for request in requests for text in request.texts})
+            return [collected([table[text.input] for text in request.texts]) for request in requests]
         asked = [
             (text, (request.draw or _UNNAMED).seed(number))
             for request in requests
-            for number, text in enumerate(request.asked)
+            for number, text in enumerate(request.texts)
         ]
         verdicts = iter(self._answers(asked))
-        return [collected([next(verdicts) for _ in request.asked]) for request in requests]
+        return [collected([next(verdicts) for _ in request.texts]) for request in requests]
 
     def answer_confirmations(self, requests: Sequence[Confirm]) -> list[list[Scores] | SearchStopped]:
         """Each text by itself, past all caches; a randomised classifier with other choices each time."""

@@ -18,7 +18,7 @@ from stockade.core.protocols import Encoded, Filling, MaskedLanguageModel, Sente
 from stockade.core.text import Text, valid_unicode
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
-from stockade.engine.requests import Chances, Embed, Fill, Perplexity, Predict, Surprise
+from stockade.engine.requests import Embed, Fill, Perplexity, Predict, Surprisal, WordProbabilities
 
 Answer = TypeVar("Answer")
 Question = tuple[tuple[str, str], tuple[str, ...]]
@@ -61,7 +61,7 @@ class FillingService:
             table |= dict(zip(same, self._ready().predict([text for text, _ in same], spans, count), strict=True))
         return [table[key] for key in keys]
 
-    def answer_chances(self, requests: Sequence[Chances]) -> list[list[tuple[float, ...]]]:
+    def answer_word_probabilities(self, requests: Sequence[WordProbabilities]) -> list[list[tuple[float, ...]]]:
         """The log-probabilities of the words at each place; the same question is computed once."""
         asked = [[(_around(text, i), tuple(words)) for text, i, words in request.questions] for request in requests]
         table: dict[Question, tuple[float, ...]] = {}
@@ -80,7 +80,7 @@ class FillingService:
     def _compute_chances(self, questions: Sequence[Question]) -> list[tuple[float, ...]]:
         model = self._ready()
         parts = [model.encode_words(place, words) for place, words in questions]
-        computed = iter(self._in_batches([part for group in parts for part in group], model.chances))
+        computed = iter(self._in_batches([part for group in parts for part in group], model.word_log_probabilities))
         answers = []
         for (_, words), group in zip(questions, parts, strict=True):
             found = [float("-inf")] * len(words)
@@ -96,7 +96,7 @@ class FillingService:
         found = dict(zip(unique, self._ready().perplexities(unique), strict=True)) if unique else {}
         return [[found[row] for row in group] for group in rows]
 
-    def answer_surprises(self, requests: Sequence[Surprise]) -> list[tuple[float, ...]]:
+    def answer_surprisals(self, requests: Sequence[Surprisal]) -> list[tuple[float, ...]]:
         """The surprise of each word; the same text is computed once."""
         table: dict[tuple[str, ...], tuple[float, ...]] = {}
         missing: list[tuple[str, ...]] = []
@@ -107,7 +107,7 @@ class FillingService:
             else:
                 table[words] = known
         texts = [valid_unicode(" ".join(words)) for words in missing]
-        surprises = self._ready().surprises(texts, [_joined_spans(words) for words in missing])
+        surprises = self._ready().surprisals(texts, [_joined_spans(words) for words in missing])
         for words, found in zip(missing, surprises, strict=True):
             table[words] = tuple(found)
             self._surprises.put(words, table[words])

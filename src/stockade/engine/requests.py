@@ -67,21 +67,21 @@ class Query(Request[Answer]):
     what a randomised model's choices for the first thing asked depend on; the scheduler gives one to what has none.
     """
 
-    asked: Sequence[Any]
+    texts: Sequence[Any]
     partial: bool = False
     counted: bool = True
     draw: Draw | None = None
 
     def first(self, count: int) -> Self:
         """The same request for the first `count` of them."""
-        return replace(self, asked=self.asked[:count])
+        return replace(self, texts=self.texts[:count])
 
 
 @dataclass(frozen=True, slots=True)
 class Score(Query[list[Scores]]):
     """Class probabilities of each text, in order."""
 
-    asked: Sequence[Text]
+    texts: Sequence[Text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Masked(Request[NDArray[np.float64]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Reach(Request[range]):
+class VisibleWords(Request[range]):
     """The words of a text that the victim reads; all of them unless it cuts long texts. Costs no query."""
 
     text: Text
@@ -145,14 +145,14 @@ class Zeroed(Query[list[Scores]]):
     box).
     """
 
-    asked: Sequence[tuple[Text, int]]
+    texts: Sequence[tuple[Text, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Represent(Query[list[tuple[Scores, NDArray[np.float32]]]]):
     """Class probabilities and the victim's own sentence vector of each text (white box)."""
 
-    asked: Sequence[Text]
+    texts: Sequence[Text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class Fill(Request[list[tuple[Filling, ...]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Chances(Request[list[tuple[float, ...]]]):
+class WordProbabilities(Request[list[tuple[float, ...]]]):
     """How likely a masked LM finds words in place of another, as log-probabilities: for each question, which is a text,
     the index of the word that is hidden, and words.
     """
@@ -215,7 +215,7 @@ class Predict(Request[list[tuple[tuple[Filling, ...], ...]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class Surprise(Request[tuple[float, ...]]):
+class Surprisal(Request[tuple[float, ...]]):
     """How unexpected a masked LM finds each of these words, in the text they make joined by blanks and seen as it is:
     the mean of -ln p over the word's pieces, 0 for words beyond what the LM reads.
     """

@@ -15,10 +15,8 @@ from stockade.core.errors import SearchStopped, StockadeError
 from stockade.core.protocols import Classifier
 from stockade.engine.budget import Meter
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.reach import ReachService
 from stockade.engine.requests import (
     Attention,
-    Chances,
     ClassNames,
     Confirm,
     Draw,
@@ -32,12 +30,13 @@ from stockade.engine.requests import (
     Perplexity,
     Predict,
     Query,
-    Reach,
     Represent,
     Request,
     Score,
-    Surprise,
+    Surprisal,
+    VisibleWords,
     Vocabulary,
+    WordProbabilities,
     Zeroed,
 )
 from stockade.engine.scoring import Scoring
@@ -88,7 +87,7 @@ class _Running(Generic[Result]):
         if self.search.draws is None or not isinstance(request, Query | Confirm):
             return request
         named = request if request.draw is not None else replace(request, draw=Draw(self.search.draws, self.drawn))
-        self.drawn += request.draws if isinstance(request, Confirm) else len(request.asked)
+        self.drawn += request.draws if isinstance(request, Confirm) else len(request.texts)
         return named
 
 
@@ -122,7 +121,7 @@ class Scheduler:
             Score: seen.answer_scores if seen is scoring else _apart(scoring.answer_scores, seen.answer_scores),
             Confirm: scoring.answer_confirmations,
             Masked: seen.answer_masked,
-            Reach: ReachService(core).answer,
+            VisibleWords: inside.answer_visible_words,
             ClassNames: lambda requests: [scoring.classifier.labels] * len(requests),
             Gradient: inside.answer_gradients,
             Vocabulary: inside.answer_vocabulary,
@@ -136,10 +135,10 @@ class Scheduler:
         if filling is not None:
             services |= {
                 Fill: filling.answer,
-                Chances: filling.answer_chances,
+                WordProbabilities: filling.answer_word_probabilities,
                 Predict: filling.answer_predictions,
                 Perplexity: filling.answer_perplexities,
-                Surprise: filling.answer_surprises,
+                Surprisal: filling.answer_surprisals,
             }
         if embedding is not None:
             services[Embed] = embedding.answer

@@ -25,10 +25,11 @@ from stockade.core.text import TextInput
 from stockade.engine.batching import TokenBudget, cut_batches
 from stockade.engine.cache import BoundedCache
 from stockade.engine.requests import Confirm, Masked, Score
-from stockade.engine.verdicts import Verdict, collected, reason_of, to_verdicts
 
 _CHARACTERS_PER_TOKEN = 4
 Prediction = Callable[[Sequence[Any]], Probabilities]
+Verdict = Scores | ScoringFailed
+"""What a model says of one text: its scores, or the reason why it has none."""
 
 
 class Scoring(Protocol):
@@ -76,7 +77,7 @@ class ScoringService:
 
     def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
         """Each request's scores in order, or the first failure among its texts."""
-        inputs = [[text.input for text in request.asked] for request in requests]
+        inputs = [[text.input for text in request.texts] for request in requests]
         flat = [item for group in inputs for item in group]
         if self.classifier.deterministic:
             table = self._score_unique(dict.fromkeys(flat))
@@ -245,3 +246,29 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 def _characters(item: TextInput) -> int:
     return len(item) if isinstance(item, str) else len(item[0]) + len(item[1])
+
+
+def to_verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]:
+    values = np.asarray(answer, dtype=np.float64)
+    if values.shape != (rows, classes):
+        raise ModelError(f"the model answered with shape {values.shape} for {rows} texts and {classes} classes")
+    finite: list[bool] = np.logical_and.reduce(np.isfinite(values), axis=1).tolist()
+    return [
+        Scores(tuple(row)) if good else ScoringFailed("the model answered with NaN or infinite probabilities")
+        for row, good in zip(values.tolist(), finite, strict=True)
+    ]
+
+
+def collected(verdicts: list[Verdict]) -> list[Scores] | SearchStopped:
+    scores = []
+    for verdict in verdicts:
+        if isinstance(verdict, ScoringFailed):
+            return verdict
+        scores.append(verdict)
+    return scores
+
+
+def reason_of(error: Exception) -> str:
+    if isinstance(error, ModelError):
+        return str(error)
+    return f"the model raised {type(error).__name__}: {error}".rstrip(": ")[:500]

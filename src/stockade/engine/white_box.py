@@ -28,6 +28,7 @@ from stockade.core.protocols import (
     RepresentingClassifier,
     TokenScores,
     WhiteBoxClassifier,
+    WindowedClassifier,
     WordVocabulary,
     ZeroingClassifier,
 )
@@ -40,10 +41,11 @@ from stockade.engine.requests import (
     Noised,
     Represent,
     Request,
+    VisibleWords,
     Vocabulary,
     Zeroed,
 )
-from stockade.engine.verdicts import Verdict, collected, reason_of, to_verdicts
+from stockade.engine.scoring import Verdict, collected, reason_of, to_verdicts
 
 Charge = Callable[[int, float], None]
 Answer = TypeVar("Answer")
@@ -59,6 +61,13 @@ class WhiteBoxService:
     def __init__(self, classifier: Classifier, charge: Charge = lambda rows, seconds: None) -> None:
         """`charge` is told how many rows the model computed in how many seconds."""
         self._classifier, self._charge = classifier, charge
+
+    def answer_visible_words(self, requests: Sequence[VisibleWords]) -> list[range]:
+        """The words that the classifier reads; one that does not cut long texts is taken to read all of them."""
+        texts = [request.text for request in requests]
+        if isinstance(self._classifier, WindowedClassifier):
+            return self._classifier.visible_words(texts)
+        return [text.indices for text in texts]
 
     def answer_gradients(self, requests: Sequence[Gradient]) -> list[list[Vector] | SearchStopped]:
         return _contained(requests, self._gradients)
@@ -102,15 +111,15 @@ class WhiteBoxService:
     def _zeroed(self, requests: Sequence[Zeroed]) -> list[list[Scores] | SearchStopped]:
         if not isinstance(self._classifier, ZeroingClassifier):
             raise _missing("its input vectors", "them")
-        places = [place for request in requests for place in request.asked]
+        places = [place for request in requests for place in request.texts]
         with self._charged(len(places)):
             verdicts = iter(self._verdicts(self._classifier.predict_zeroed(places)) if places else ())
-        return [collected([next(verdicts) for _ in request.asked]) for request in requests]
+        return [collected([next(verdicts) for _ in request.texts]) for request in requests]
 
     def _represented(self, requests: Sequence[Represent]) -> list[Represented | SearchStopped]:
         if not isinstance(self._classifier, RepresentingClassifier):
             raise _missing("its sentence vectors", "them")
-        inputs = list(dict.fromkeys(text.input for request in requests for text in request.asked))
+        inputs = list(dict.fromkeys(text.input for request in requests for text in request.texts))
         table: dict[TextInput, tuple[Verdict, Vector]] = {}
         if inputs:
             with self._charged(len(inputs)):
@@ -118,7 +127,7 @@ class WhiteBoxService:
             table = dict(zip(inputs, zip(self._verdicts(probabilities), vectors, strict=True), strict=True))
         answers: list[Represented | SearchStopped] = []
         for request in requests:
-            found = [table[text.input] for text in request.asked]
+            found = [table[text.input] for text in request.texts]
             scores = collected([verdict for verdict, _ in found])
             if isinstance(scores, SearchStopped):
                 answers.append(scores)

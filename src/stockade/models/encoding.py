@@ -138,16 +138,16 @@ class TextEncoder:
         found = self.tokenizer(*([text] for text in texts), **cut)  # as lists: an empty second text alone is ignored
         return found["input_ids"][0], found.get("token_type_ids", [[]])[0]
 
-    def words_read(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[range]:
         """For each text the words that are left when it is cut to what the model can read.
 
         A slow tokenizer cannot tell where its tokens stand; all words then count as read.
         """
         if self.maximum is None or not self.tokenizer.is_fast:
             return [text.indices for text in texts]
-        return [self._words_read(text, self.maximum) for text in texts]
+        return [self._visible_words(text, self.maximum) for text in texts]
 
-    def _words_read(self, text: Text, maximum: int) -> range:
+    def _visible_words(self, text: Text, maximum: int) -> range:
         sides = (str(text),) if text.premise is None else (text.premise, str(text))
         if sum(len(side.encode("utf-8", "surrogatepass")) for side in sides) + _SPECIAL_TOKENS <= maximum:
             return text.indices

@@ -160,9 +160,9 @@ class HuggingFaceClassifier:
 
         return encode_masked(self._encoder, words, premise, keep, self._encoder.maximum)
 
-    def words_read(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[range]:
         """The words of each text that are left when it is cut to what the model can read."""
-        return self._encoder.words_read(texts)
+        return self._encoder.visible_words(texts)
 
     def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
         """What the loss of a class does when a word's input vector moves; a row per word."""

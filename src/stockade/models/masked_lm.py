@@ -168,7 +168,7 @@ class MaskedLM:
             parts.append(EncodedWords(hidden.ids, hidden.mask, tuple(tuple(pieces[n]) for n in numbers), numbers))
         return parts
 
-    def chances(self, batch: Sequence[EncodedWords]) -> list[tuple[float, ...]]:
+    def word_log_probabilities(self, batch: Sequence[EncodedWords]) -> list[tuple[float, ...]]:
         """The log-probability of each word: its pieces' log-probabilities, each at its own mask token, added up."""
         with torch.inference_mode():
             states = self._hidden(*self._padded(batch))
@@ -186,7 +186,7 @@ class MaskedLM:
         """
         return self._at_words(texts, spans, lambda logits, _: self._fillings(logits.topk(count)))
 
-    def surprises(self, texts: Sequence[str], spans: Sequence[Spans]) -> list[list[float]]:
+    def surprisals(self, texts: Sequence[str], spans: Sequence[Spans]) -> list[list[float]]:
         """How unexpected the words at the spans of each text are where they stand, seen as they are: the mean of -ln p
         over a word's pieces, 0 for a word beyond what the model can read.
         """

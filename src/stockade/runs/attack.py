@@ -191,7 +191,7 @@ def make_record(
         premise=example.text.premise,
         hit_rate=trial.hit_rate,
         flip_share=trial.flip_share,
-        pushed_out=trial.pushed_out,
+        truncated_words=trial.truncated_words,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from stockade.core.records import Record, Status
+from stockade.core.records import FORMER_NAMES, Record, Status
 from stockade.core.text import Edit
 from stockade.runs.database import Database
 
@@ -111,7 +111,7 @@ def _to_json(record: Record) -> str:
 
 
 def _from_json(text: str, similarity: float | None) -> Record:
-    fields = json.loads(text)
+    fields = {FORMER_NAMES.get(name, name): value for name, value in json.loads(text).items()}
     fields["edits"] = tuple(Edit(**edit) for edit in fields["edits"])
     for name in ("original_scores", "adversarial_scores"):
         if fields[name] is not None:

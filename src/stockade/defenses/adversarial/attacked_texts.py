@@ -13,7 +13,7 @@ from stockade.core.seeds import derive_rng, derive_seed
 from stockade.core.text import Text, TextInput
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Reach, Score
+from stockade.engine.requests import Score, VisibleWords
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.models import load_model
 from stockade.models.language import LanguageModels
@@ -97,9 +97,9 @@ async def _strongest(example: Example, named: NamedAttack, seed: int) -> Text:
     clean = (await Score([example.text], counted=False))[0]
     if clean.label != example.label or not example.text.words:
         return example.text
-    read = await Reach(example.text)
-    if not read:
+    visible = await VisibleWords(example.text)
+    if not visible:
         return example.text
-    example = example if len(read) == len(example.text) else replace(example, read=read)
+    example = example if len(visible) == len(example.text) else replace(example, visible=visible)
     outcome = await named.attack.search(example, derive_rng(seed, example.id, named.name))
     return example.text if outcome.text is None else outcome.text
