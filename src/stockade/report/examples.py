@@ -1,0 +1,171 @@
+"""Texts as reports show them: with marked words, as diffs, several versions of one text, many with filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Literal
+
+from stockade.core.text import Piece
+
+Tone = Literal["plain", "good", "bad", "warning", "soft", "strong"]
+"""What a colour would say: green, red, amber, grey, or bold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text that a page marks.
+
+    Parameters
+    ----------
+    text
+        The word.
+    marked
+        Whether it is underlined: it may change, or it was replaced.
+    depth
+        How deep its colour is, between 0 and 1; None for no colour.
+    detail
+        Small print below it, such as its attention.
+    """
+
+    text: str
+    marked: bool = False
+    depth: float | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Rows of words one above the other, such as attention before and after; word `i` of each row stands in one column.
+
+    Parameters
+    ----------
+    rows
+        Each a name and its words.
+    title
+        Says which text that is.
+    """
+
+    rows: Sequence[tuple[str, Sequence[Word]]]
+    title: str = ""
+
+    @property
+    def columns(self) -> tuple[tuple[Word, ...], ...]:
+        """The words that stand one above the other; empty words fill up shorter rows."""
+        return tuple(zip_longest(*(words for _, words in self.rows), fillvalue=Word("")))
+
+
+Marked = str | Sequence[Piece | Word]
+"""A text as a page shows it: plain, in pieces of a diff, or in words of which some are marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A share as a bar with a text behind it; `cells` divides it into that many equal parts, if they are few."""
+
+    share: float
+    text: str = ""
+    cells: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One of several versions of an example's text: whose it is, the text, and a few words on it."""
+
+    name: str
+    text: Marked
+    detail: str = ""
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A text and what became of it.
+
+    Parameters
+    ----------
+    text
+        The text; attacked texts in the pieces of their diff.
+    status
+        In one or two words: "success", "radius 3".
+    tone
+        The colour of the status.
+    label
+        The attack or method it comes from.
+    verdict
+        What the model said: "positive 0.98 → negative 0.61".
+    details
+        Small print: id, true label, queries.
+    premise
+        The premise of a pair.
+    bar
+        Drawn below the text.
+    notes
+        Sentences below the text; the first in ink, the others soft.
+    versions
+        The same text in other versions, one below the other.
+    facets
+        The values that `Filter`s ask for, by their key.
+    """
+
+    text: Marked
+    status: str = ""
+    tone: Tone = "plain"
+    label: str = ""
+    verdict: str = ""
+    details: Sequence[str] = ()
+    premise: str | None = None
+    bar: Bar | None = None
+    notes: Sequence[str] = ()
+    versions: Sequence[Version] = ()
+    facets: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A choice above examples: those whose facet `key` has the chosen value stay."""
+
+    key: str
+    label: str
+    selected: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examples:
+    """Texts to look at, with filters on the page.
+
+    Parameters
+    ----------
+    items
+        The examples.
+    filters
+        What a reader can choose by.
+    search
+        Whether the page has a field that searches the texts.
+    preview
+        How many of each label the terminal, Markdown and notebooks show.
+    more
+        A sentence at the end, such as how many did not fit.
+    """
+
+    items: Sequence[Example]
+    filters: Sequence[Filter] = ()
+    search: bool = False
+    preview: int = 5
+    more: str = ""
+
+    def previewed(self) -> tuple[Example, ...]:
+        """The first of each label among those that the filters select at the beginning."""
+        counts: dict[str, int] = {}
+        chosen = []
+        for item in self.items:
+            if all(item.facets.get(choice.key) == choice.selected for choice in self.filters if choice.selected):
+                counts[item.label] = counts.get(item.label, 0) + 1
+                if counts[item.label] <= self.preview:
+                    chosen.append(item)
+        return tuple(chosen)
+
+    def options(self, key: str) -> tuple[str, ...]:
+        """The values of a facet, in the order in which they come."""
+        return tuple(dict.fromkeys(item.facets[key] for item in self.items if key in item.facets))
