@@ -27,15 +27,15 @@ import torch
 from numpy.typing import NDArray
 
 import stockade as st
+from stockade.certificates.betting_sampler import sample_by_betting
 from stockade.certificates.bounds import legacy_claim
-from stockade.certificates.dealing import dealt
-from stockade.certificates.laws import MaskingLaw
+from stockade.certificates.distributions import MaskingDistribution
 from stockade.certificates.masked_copies import MaskedCopies
 from stockade.certificates.medians import certified_curve, median_bound, median_rate
-from stockade.certificates.registry import Finding, Question, make_method
+from stockade.certificates.registry import CertificationInput, MethodResult, make_method
 from stockade.certificates.sampling import Rows, SampledMethod, Stream, votes_of
 from stockade.core.example import Example
-from stockade.core.masks import copies_per_deal, kept_words
+from stockade.core.masks import antithetic_group_size, kept_words
 from stockade.core.seeds import derive_seed
 from stockade.datasets import load_data, prepare_examples
 from stockade.engine.scheduler import Scheduler, Search
@@ -77,14 +77,14 @@ class Replayed:
     population: int | None = None
 
     @property
-    def law(self) -> MaskingLaw:
-        return MaskingLaw(self.log.words, self.log.kept)
+    def distribution(self) -> MaskingDistribution:
+        return MaskingDistribution(self.log.words, self.log.kept)
 
-    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         return self._rows(self.log.votes[stream][start:stop])
 
-    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
-        copies = copies_per_deal(self.log.words, self.log.kept)
+    async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
+        copies = antithetic_group_size(self.log.words, self.log.kept)
         return self._rows(self.log.votes[f"dealt {stream}"][start * copies : stop * copies])
 
     def _rows(self, votes: NDArray[np.int64]) -> Rows:
@@ -135,12 +135,12 @@ async def draw(model: Any, example: Example, seed: int, alpha: float) -> tuple[E
     copies = MaskedCopies(words, example.text.premise, kept, model.defense.mask, own, finite=False)
     found: dict[str, NDArray[np.uint8]] = {}
     for stream, number in LOGGED:
-        parts = [await copies.ask(stream, start, start + STEP) for start in range(0, number, STEP)]
+        parts = [await copies.score(stream, start, start + STEP) for start in range(0, number, STEP)]
         found[stream] = votes_of(np.concatenate(parts)).astype(np.uint8)
     deals = Recorded(copies, found, len(model.labels))
     for method in DEALT:
-        question = Question(example.text, example.label, coin_seed(example))
-        await dealt(replace(make_method(method).method, alpha=alpha), deals, question, len(model.labels))
+        inputs = CertificationInput(example.text, example.label, coin_seed(example))
+        await sample_by_betting(replace(make_method(method).method, alpha=alpha), deals, inputs, len(model.labels))
     return example, {**found, **deals.votes()}
 
 
@@ -154,22 +154,22 @@ class Recorded:
     dealt: dict[str, Rows] = field(default_factory=dict)
 
     @property
-    def law(self) -> MaskingLaw:
-        return self.copies.law
+    def distribution(self) -> MaskingDistribution:
+        return self.copies.distribution
 
-    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         return np.eye(self.classes)[self.independent[stream][start:stop]]
 
-    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
-        per_deal = self.law.per_deal
-        step = -(-STEP // per_deal)
+    async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
+        copies_per_round = self.distribution.copies_per_round
+        step = -(-STEP // copies_per_round)
         found = self.dealt.get(stream)
-        while found is None or len(found) < stop * per_deal:
-            known = 0 if found is None else len(found) // per_deal
-            more = await self.copies.deal(stream, known, known + step)
+        while found is None or len(found) < stop * copies_per_round:
+            known = 0 if found is None else len(found) // copies_per_round
+            more = await self.copies.score_groups(stream, known, known + step)
             found = more if found is None else np.concatenate([found, more])
         self.dealt[stream] = found
-        return found[start * per_deal : stop * per_deal]
+        return found[start * copies_per_round : stop * copies_per_round]
 
     def votes(self) -> dict[str, NDArray[np.uint8]]:
         return {f"dealt {stream}": votes_of(rows).astype(np.uint8) for stream, rows in self.dealt.items()}
@@ -179,7 +179,12 @@ def replayed(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[s
     radii, passes = [], []
     for log in logs:
         found = finished(
-            sampled(method, Replayed(log, classes), Question(log.example.text, None, coin_seed(log.example)), classes)
+            sampled(
+                method,
+                Replayed(log, classes),
+                CertificationInput(log.example.text, None, coin_seed(log.example)),
+                classes,
+            )
         )
         assert found.evidence is not None
         radius = found.evidence.radius()
@@ -192,13 +197,15 @@ def coin_seed(example: Example) -> int:
     return derive_seed("replayed", example.id)
 
 
-def sampled(method: SampledMethod, copies: Replayed, question: Question, classes: int) -> Coroutine[Any, Any, Finding]:
-    if method.scheme == "dealt":
-        return dealt(method, copies, question, classes)
-    return method.sampled(copies, question, classes)
+def sampled(
+    method: SampledMethod, copies: Replayed, inputs: CertificationInput, classes: int
+) -> Coroutine[Any, Any, MethodResult]:
+    if method.scheme == "betting":
+        return sample_by_betting(method, copies, inputs, classes)
+    return method.sampled(copies, inputs, classes)
 
 
-def finished(coroutine: Any) -> Finding:
+def finished(coroutine: Any) -> MethodResult:
     """What a coroutine returns that waits for nothing."""
     try:
         coroutine.send(None)
@@ -249,7 +256,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
         for name in ("ranmask-gap", "ranmask-lf"):
             fixed = make_method(f"{name}@fixed", alpha=options.alpha).method
             yield f"{name}, fixed 1,000 + 5,000", replayed(fixed, logs, classes)
-            for scheme in ("dealt", "curtailed", "spending", "anytime"):
+            for scheme in ("betting", "curtailed", "spending", "anytime"):
                 method = make_method(name, alpha=options.alpha, scheme=scheme).method
                 yield f"{name}, sequential ({scheme})", replayed(method, logs, classes)
         known = replace(make_method("ranmask-gap", alpha=options.alpha).method, choose="label")
@@ -265,8 +272,8 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
 def with_labels(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
     radii, passes = [], []
     for log in logs:
-        question = Question(log.example.text, log.example.label, coin_seed(log.example))
-        found = finished(sampled(method, Replayed(log, classes), question, classes))
+        inputs = CertificationInput(log.example.text, log.example.label, coin_seed(log.example))
+        found = finished(sampled(method, Replayed(log, classes), inputs, classes))
         assert found.evidence is not None
         radii.append(found.evidence.radius())
         passes.append(found.evidence.copies)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import stockade as st
-from stockade.certificates.evidence import Sampled, read_evidence
-from stockade.certificates.laws import MaskingLaw
+from stockade.certificates.distributions import MaskingDistribution
+from stockade.certificates.evidence import SampledEvidence, read_evidence
 from stockade.certificates.masked_copies import MaskedCopies
 from stockade.certificates.methods.deletion import ShortenedCopies
 from stockade.certificates.methods.safer import SynonymCopies
-from stockade.certificates.registry import Finding, Question
+from stockade.certificates.registry import CertificationInput, MethodResult
 from stockade.certificates.resample import resample
 from stockade.certificates.sampling import Rows, SampledMethod, Stream, votes_of
 from stockade.core.text import Text
@@ -38,25 +38,25 @@ class Scripted:
     asked: list[tuple[str, int, int]] = field(default_factory=list)
 
     @property
-    def law(self) -> MaskingLaw:
-        return MaskingLaw(40, 4)
+    def distribution(self) -> MaskingDistribution:
+        return MaskingDistribution(40, 4)
 
-    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         self.asked.append((stream, start, stop))
         share = self.shares[stream]
         votes = [int((number + 1) * share) - int(number * share) for number in range(start, stop)]
         return np.eye(2)[votes]
 
 
-def finding(copies: Scripted, **options: Any) -> Finding:
+def finding(copies: Scripted, **options: Any) -> MethodResult:
     method = SampledMethod(**options)
-    return asyncio.run(method.sampled(copies, Question(Text.parse("a b"), None, 0), 2))
+    return asyncio.run(method.sampled(copies, CertificationInput(Text.parse("a b"), None, 0), 2))
 
 
 def test_the_copies_that_are_counted_are_fresh_ones() -> None:
     copies = Scripted({"selection": 1.0, "estimation": 0.9})
     found = finding(copies, scheme="spending", most=500)
-    assert isinstance(found.evidence, Sampled)
+    assert isinstance(found.evidence, SampledEvidence)
     assert copies.asked[0] == ("selection", 0, 50)
     assert {stream for stream, _, _ in copies.asked[1:]} == {"estimation"}
     assert [start for _, start, _ in copies.asked[1:]] == [0, *[stop for _, _, stop in copies.asked[1:-1]]]
@@ -105,12 +105,13 @@ def test_other_copies_differ_between_looks_and_streams_too() -> None:
     shortened = ShortenedCopies(tuple(str(text).split()), None, 0.3, 0, 2)
     for copies in (shortened, SynonymCopies(text, make_defense("safer").defense, 0)):
         asked = [
-            _texts(copies.ask(*part)) for part in (("estimation", 0, 20), ("estimation", 20, 40), ("selection", 0, 20))
+            _texts(copies.score(*part))
+            for part in (("estimation", 0, 20), ("estimation", 20, 40), ("selection", 0, 20))
         ]
         assert all(len(set(texts)) > 5 for texts in asked)
         assert asked[0] != asked[1]
         assert asked[0] != asked[2]
-        assert asked[0] == _texts(copies.ask("estimation", 0, 20))
+        assert asked[0] == _texts(copies.score("estimation", 0, 20))
 
 
 def _texts(asking: Any) -> list[str]:
@@ -131,8 +132,8 @@ def test_deletion_counts_what_the_exact_law_gives() -> None:
     robust = st.defend(VICTIM, "deletion", kept_chance=chance)
     run = st.certify(robust, [(" ".join(words), "positive")], "deletion:most=4000,scheme=fixed,choose=label")
     evidence: Any = read_evidence(run.certificates[0].evidence or {})
-    assert evidence.law.kept_chance == chance
-    assert evidence.law == ShortenedCopies(words, None, chance, 0, 2).law
+    assert evidence.distribution.kept_chance == chance
+    assert evidence.distribution == ShortenedCopies(words, None, chance, 0, 2).distribution
     assert evidence.tally.counts[1] / 4000 == pytest.approx(exact, abs=0.03)
 
 
@@ -142,7 +143,7 @@ def test_safer_rests_on_the_overlaps_of_the_words_it_draws() -> None:
     sets = safer.word_sets(text)
     assert len(sets) >= 2
     copies = SynonymCopies(text, safer, 0)
-    assert copies.law.overlaps == tuple(one.overlap for one in sets)
+    assert copies.distribution.overlaps == tuple(one.overlap for one in sets)
     assert copies.population is None
     (one,) = st.certify(st.defend(VICTIM, "safer"), [("qzxq zzqx", "positive")], "safer").certificates
     assert one.copies == 1  # without synonyms there is one copy, the text itself
@@ -154,18 +155,18 @@ def test_parts_of_one_word_are_replaced_together() -> None:
     apart, joined = Text.parse("a good great film"), Text.parse("a good/great film")
     overlaps = {apart.words[one.index]: one.overlap for one in safer.word_sets(apart)}
     assert {"good", "great", "film"} <= set(overlaps)
-    law, single = SynonymCopies(joined, safer, 0).law, SynonymCopies(apart, safer, 0).law
-    assert len(law.overlaps) == len(single.overlaps) - 1
-    (both,) = set(law.overlaps) - set(single.overlaps)
+    distribution, single = SynonymCopies(joined, safer, 0).distribution, SynonymCopies(apart, safer, 0).distribution
+    assert len(distribution.overlaps) == len(single.overlaps) - 1
+    (both,) = set(distribution.overlaps) - set(single.overlaps)
     assert both == pytest.approx(overlaps["good"] * overlaps["great"], rel=1e-12)
     assert both <= overlaps["good"] * overlaps["great"]
-    assert law.losses()[1] == max(law.losses()[1], single.losses()[1])
+    assert distribution.losses()[1] == max(distribution.losses()[1], single.losses()[1])
 
 
 def test_as_many_words_stay_as_the_defense_keeps_at_least() -> None:
     robust = st.defend(VICTIM, "ranmask", rate=0.9, kept=3)
     (one,) = st.certify(robust, [("good fun for all of us", "positive")], "ranmask-gap").certificates
-    assert read_evidence(one.evidence or {}).law == MaskingLaw(6, 3)  # type: ignore[attr-defined]
+    assert read_evidence(one.evidence or {}).distribution == MaskingDistribution(6, 3)  # type: ignore[attr-defined]
 
 
 def test_fresh_copies_of_another_model_refute_what_was_sampled() -> None:

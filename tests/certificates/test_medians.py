@@ -61,10 +61,10 @@ def test_the_band_by_hand() -> None:
 
 def test_the_band_holds_for_all_radii_at_once() -> None:
     rng = np.random.default_rng(3)
-    law, texts, runs, alpha = np.array([0.2, 0.3, 0.3, 0.2]), 100, 4000, 0.2
-    truth = 1 - np.cumsum(law)[:3]  # at least 0, 1, 2 if the first value means no certificate
+    distribution, texts, runs, alpha = np.array([0.2, 0.3, 0.3, 0.2]), 100, 4000, 0.2
+    truth = 1 - np.cumsum(distribution)[:3]  # at least 0, 1, 2 if the first value means no certificate
     missed = 0
-    for counts in rng.multinomial(texts, law, runs):
+    for counts in rng.multinomial(texts, distribution, runs):
         band = curve_band([None] * counts[0] + [0] * counts[1] + [1] * counts[2] + [2] * counts[3], alpha)
         missed += any(not low <= true <= high for (low, high), true in zip(band, truth, strict=True))
     assert clopper_pearson_low(missed, runs, 0.001) <= alpha

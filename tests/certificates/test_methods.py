@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import stockade as st
+from stockade.certificates.betting_evidence import BettingEvidence
 from stockade.certificates.certificate import Certificate
-from stockade.certificates.dealt import Dealt
 from stockade.certificates.evidence import read_evidence
 from stockade.certificates.masked_copies import MaskedCopies
 from stockade.certificates.registry import make_method, methods
@@ -189,7 +189,7 @@ def test_safer_is_certain_of_words_without_synonyms() -> None:
     robust = wrap(VICTIM, [make_defense("safer")])
     (one,) = certified(robust, "safer:most=200", rows=[("qzxq good zzqx", "positive")]).values()
     assert one.status == "certified"
-    assert read_evidence(one.evidence or {}).law.overlaps is not None  # type: ignore[attr-defined]
+    assert read_evidence(one.evidence or {}).distribution.overlaps is not None  # type: ignore[attr-defined]
 
 
 def test_mean_probabilities_are_certified_by_another_bound() -> None:
@@ -198,7 +198,7 @@ def test_mean_probabilities_are_certified_by_another_bound() -> None:
     found = certified(robust, "ranmask-gap:ensemble=probability,most=1000", rows=[(text, "positive")])
     (one,) = found.values()
     evidence = read_evidence(one.evidence or {})
-    assert isinstance(evidence, Dealt)
+    assert isinstance(evidence, BettingEvidence)
     assert evidence.totals[1] / evidence.copies > 0.8
     assert one.predicted == "positive"
     assert one.radius is not None

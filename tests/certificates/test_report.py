@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import stockade as st
-from stockade.certificates.evidence import Sampled
+from stockade.certificates.distributions import MaskingDistribution
+from stockade.certificates.evidence import SampledEvidence
 from stockade.certificates.export import DOCUMENTS
-from stockade.certificates.laws import MaskingLaw
 from stockade.certificates.pages.ground import _reached, ground
 from stockade.certificates.pages.headline import headline
 from stockade.certificates.pages.page import render_page
@@ -256,9 +256,11 @@ def test_beyond_the_largest_radius_nothing_is_certified_and_the_band_stays() -> 
 
 
 def test_limits_are_never_rounded_in_favour_of_the_certificate() -> None:
-    law = MaskingLaw(16, 5)
+    distribution = MaskingDistribution(16, 5)
     for votes in range(1, 113):
-        evidence = Sampled(law, "gap", Plan("fixed", 0.05, (112,)), 1, Tally((112 - votes, votes), 112))
+        evidence = SampledEvidence(
+            distribution, "gap", Plan("fixed", 0.05, (112,)), 1, Tally((112 - votes, votes), 112)
+        )
         limits, needed = list(_reached(evidence, evidence.radius()))
         low, high = (float(number) for number in re.findall(r"-?\d+\.\d+", limits))
         assert low <= evidence.limits.low
@@ -266,7 +268,7 @@ def test_limits_are_never_rounded_in_favour_of_the_certificate() -> None:
         threshold = re.search(r"more than (\d+\.?\d*)", needed)
         if threshold:
             following = 0 if evidence.radius() is None else evidence.radius() + 1  # type: ignore[operator]
-            assert Fraction(threshold[1]) >= 2 * law.losses()[following]
+            assert Fraction(threshold[1]) >= 2 * distribution.losses()[following]
         else:
             assert "out of reach" in needed
 
@@ -279,9 +281,9 @@ def test_bets_are_told_with_what_they_would_need() -> None:
     assert re.fullmatch(r"votes of [\d,]+ copies in [\d,]+ deals: negative [\d,]+, positive [\d,]+", votes)
     assert selection.endswith("votes of other copies chose the class")
     assert reached.startswith(f"a bet against radius {one.radius} holds ")
-    last, best, proof, coin = (float(number.replace(",", "")) for number in re.findall(r"[\d,]+\.\d+", reached))
+    last, best, proof, randomizer = (float(number.replace(",", "")) for number in re.findall(r"[\d,]+\.\d+", reached))
     assert proof == 20
-    assert best >= proof or last >= coin
+    assert best >= proof or last >= randomizer
     assert beyond == f"radius {(one.radius or 0) + 1} is out of reach, whatever the votes"
 
 

@@ -126,7 +126,7 @@ TAMPERINGS: list[tuple[Any, str]] = [
         lambda told: told.update(text="a b", fingerprint=text_fingerprint("a b", None)),
         "recorded 6 words, the text has 2",
     ),
-    (lambda told: told["evidence"]["law"].update(kept=1), "copies with 1 words, the defense shows 2"),
+    (lambda told: told["evidence"]["distribution"].update(kept=1), "copies with 1 words, the defense shows 2"),
     (lambda told: told["evidence"]["plan"].update(alpha=0.5), "read with alpha 0.5, the run allows 0.05"),
     (lambda told: told["evidence"].update(rule="majority"), "read by the rule majority, the method has gap"),
     (lambda told: told["evidence"]["plan"].update(population=None), "looked at by another plan than the run's"),

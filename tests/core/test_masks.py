@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.core.masks import copies_per_deal, deal_masks, draw_masks, draw_weighted_masks, kept_words
+from stockade.core.masks import (
+    antithetic_group_size,
+    draw_antithetic_masks,
+    draw_masks,
+    draw_weighted_masks,
+    kept_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +71,10 @@ def test_words_of_no_weight_are_hidden_last() -> None:
 @given(st.integers(1, 30), st.data())
 def test_the_copies_of_a_deal_share_no_word_that_was_handed_out(words: int, data: st.DataObject) -> None:
     kept = data.draw(st.integers(0, words))
-    copies = copies_per_deal(words, kept)
-    deals = deal_masks(np.random.default_rng(data.draw(st.integers(0, 99))), words, kept, 6).reshape(6, copies, words)
+    copies = antithetic_group_size(words, kept)
+    deals = draw_antithetic_masks(np.random.default_rng(data.draw(st.integers(0, 99))), words, kept, 6).reshape(
+        6, copies, words
+    )
     assert (deals.sum(2) == kept).all()
     handed_out = deals if kept <= words - kept else ~deals
     assert (handed_out.sum(1) <= 1).all()
@@ -75,7 +83,7 @@ def test_the_copies_of_a_deal_share_no_word_that_was_handed_out(words: int, data
 
 @pytest.mark.parametrize("kept", [2, 3])
 def test_every_copy_of_a_deal_is_a_uniform_draw(kept: int) -> None:
-    deals = deal_masks(np.random.default_rng(0), 5, kept, 20_000).reshape(20_000, 2, 5)
+    deals = draw_antithetic_masks(np.random.default_rng(0), 5, kept, 20_000).reshape(20_000, 2, 5)
     for copy in (0, 1):
         found = [int(deals[:, copy][:, list(some)].all(1).sum()) for some in combinations(range(5), kept)]
         assert sum(found) == 20_000

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from stockade.core.partitions import (
     Layout,
     Votes,
-    deal_kept_words,
+    deletion_group_size,
     group_texts,
     hash_groups,
+    keep_antithetic_words,
     keep_words,
     position_groups,
-    shortened_per_deal,
 )
 
 LAYOUTS: tuple[Layout, ...] = ("blocks", "interleaved")
@@ -130,8 +130,8 @@ def test_shares_never_decide_otherwise_than_counts(counts: list[int]) -> None:
 
 @pytest.mark.parametrize("chance", [0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
 def test_words_are_dealt_to_copies_that_look_like_any_other(chance: float) -> None:
-    copies = shortened_per_deal(chance)
-    deals = deal_kept_words(np.random.default_rng(0), 6, chance, 4000).reshape(4000, copies, 6)
+    copies = deletion_group_size(chance)
+    deals = keep_antithetic_words(np.random.default_rng(0), 6, chance, 4000).reshape(4000, copies, 6)
     handed_out = deals if chance <= 0.5 else ~deals
     assert (handed_out.sum(1) <= 1).all()
     assert np.abs(deals.mean(0) - chance).max() < 0.04

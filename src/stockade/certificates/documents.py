@@ -58,7 +58,7 @@ def _with_radius(threat: str, radius: int) -> str:
 def alpha_of(certificate: Certificate) -> float | None:
     """The chance that was paid for; none if every copy there is was asked."""
     evidence = certificate.evidence or {}
-    if evidence.get("kind") == "claimed":
+    if evidence.get("kind") == "legacy":
         return float(evidence["alpha"])
     plan, tally = evidence.get("plan"), evidence.get("tally")
     if plan is None or (tally is not None and plan["population"] == tally["copies"]):

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
+from stockade.certificates.betting_evidence import read_betting
 from stockade.certificates.bounds import (
     Rule,
     insertions_radius,
@@ -19,9 +20,14 @@ from stockade.certificates.bounds import (
     legacy_claim,
     partition_radius,
 )
-from stockade.certificates.dealt import read_dealt
+from stockade.certificates.distributions import (
+    INSERTIONS,
+    DeletionDistribution,
+    MaskingDistribution,
+    SmoothingDistribution,
+    SynonymDistribution,
+)
 from stockade.certificates.exact import VoteTable, exact_radius
-from stockade.certificates.laws import INSERTIONS, DeletionLaw, Law, MaskingLaw, SynonymLaw
 from stockade.certificates.packing import packed, unpacked
 from stockade.certificates.sequential import Limits, Means, Plan, Tally, margin_limits
 from stockade.core.errors import RunError
@@ -45,10 +51,10 @@ class Evidence(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
+class SampledEvidence:
     """Votes (or sums of probabilities) of copies drawn at random, after the last look at them."""
 
-    law: Law
+    distribution: SmoothingDistribution
     rule: Rule
     plan: Plan
     chosen: int
@@ -67,23 +73,25 @@ class Sampled:
         return margin_limits(self.tally, self.chosen, self.plan, self.rule)
 
     def radius(self) -> int | None:
-        return largest_radius(self.limits.low, self.law.losses(), self.rule)
+        return largest_radius(self.limits.low, self.distribution.losses(), self.rule)
 
     def insertions(self) -> int | None:
         """How many words may be inserted, if nothing else is changed; known where copies lose words.
 
         A lead of g is as good as a share of (1 + g) / 2 here, see `insertion_leads`.
         """
-        if not isinstance(self.law, DeletionLaw):
+        if not isinstance(self.distribution, DeletionDistribution):
             return None
         low = Fraction(self.limits.low)
-        return insertions_radius(low if self.rule == "majority" else (1 + low) / 2, self.law.kept_chance, INSERTIONS)
+        return insertions_radius(
+            low if self.rule == "majority" else (1 + low) / 2, self.distribution.kept_chance, INSERTIONS
+        )
 
     def described(self) -> dict[str, Any]:
-        law, tally = type(self.law).__name__, type(self.tally).__name__
+        distribution, tally = type(self.distribution).__name__, type(self.tally).__name__
         return {
             "kind": "sampled",
-            "law": {"kind": law, **asdict(self.law)},  # type: ignore[call-overload]
+            "distribution": {"kind": distribution, **asdict(self.distribution)},  # type: ignore[call-overload]
             "rule": self.rule,
             "plan": asdict(self.plan),
             "chosen": self.chosen,
@@ -92,7 +100,7 @@ class Sampled:
 
 
 @dataclass(frozen=True, slots=True)
-class Enumerated:
+class EnumeratedEvidence:
     """The vote of every copy there is."""
 
     table: VoteTable
@@ -116,7 +124,7 @@ class Enumerated:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class PartitionEvidence:
     """The votes of the groups that a text is split into; nothing is left to chance."""
 
     counts: tuple[int, ...]
@@ -138,10 +146,10 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class LegacyEvidence:
     """Votes as the published procedure of RanMASK reads them. Its radius proves nothing."""
 
-    law: MaskingLaw
+    distribution: MaskingDistribution
     alpha: float
     chosen: int
     counts: tuple[int, ...]
@@ -155,15 +163,17 @@ class Claimed:
         return sum(self.counts)
 
     def radius(self) -> int | None:
-        claim = legacy_claim(self.counts[self.chosen], self.copies, self.law.words, self.law.kept, self.alpha)
+        claim = legacy_claim(
+            self.counts[self.chosen], self.copies, self.distribution.words, self.distribution.kept, self.alpha
+        )
         return claim.radius
 
     def described(self) -> dict[str, Any]:
-        return {"kind": "claimed", **asdict(self), "counts": list(self.counts)}
+        return {"kind": "legacy", **asdict(self), "counts": list(self.counts)}
 
 
-_LAWS: Mapping[str, type[MaskingLaw | DeletionLaw | SynonymLaw]] = {
-    kind.__name__: kind for kind in (MaskingLaw, DeletionLaw, SynonymLaw)
+_DISTRIBUTIONS: Mapping[str, type[MaskingDistribution | DeletionDistribution | SynonymDistribution]] = {
+    kind.__name__: kind for kind in (MaskingDistribution, DeletionDistribution, SynonymDistribution)
 }
 _TALLIES: Mapping[str, type[Tally | Means]] = {kind.__name__: kind for kind in (Tally, Means)}
 
@@ -176,23 +186,27 @@ def read_evidence(described: Mapping[str, Any]) -> Evidence:
         raise RunError(f"The evidence of a certificate cannot be read ({error!r}).") from None
 
 
-def _sampled(told: Mapping[str, Any]) -> Sampled:
+def _sampled(told: Mapping[str, Any]) -> SampledEvidence:
     plan = Plan(**{**told["plan"], "looks": tuple(told["plan"]["looks"])})
-    return Sampled(_made(_LAWS, told["law"]), told["rule"], plan, told["chosen"], _made(_TALLIES, told["tally"]))
+    return SampledEvidence(
+        _made(_DISTRIBUTIONS, told["distribution"]), told["rule"], plan, told["chosen"], _made(_TALLIES, told["tally"])
+    )
 
 
-def _enumerated(told: Mapping[str, Any]) -> Enumerated:
+def _enumerated(told: Mapping[str, Any]) -> EnumeratedEvidence:
     table = told["table"]
     votes = tuple(unpacked(table["votes"]))
-    return Enumerated(VoteTable(table["words"], table["kept"], votes, table["classes"]), told["chosen"])
+    return EnumeratedEvidence(VoteTable(table["words"], table["kept"], votes, table["classes"]), told["chosen"])
 
 
-def _grouped(told: Mapping[str, Any]) -> Grouped:
-    return Grouped(tuple(told["counts"]), told["chosen"])
+def _grouped(told: Mapping[str, Any]) -> PartitionEvidence:
+    return PartitionEvidence(tuple(told["counts"]), told["chosen"])
 
 
-def _claimed(told: Mapping[str, Any]) -> Claimed:
-    return Claimed(MaskingLaw(**told["law"]), told["alpha"], told["chosen"], tuple(told["counts"]))
+def _claimed(told: Mapping[str, Any]) -> LegacyEvidence:
+    return LegacyEvidence(
+        MaskingDistribution(**told["distribution"]), told["alpha"], told["chosen"], tuple(told["counts"])
+    )
 
 
 def _made(kinds: Mapping[str, Any], told: Mapping[str, Any]) -> Any:
@@ -204,6 +218,6 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Evidence]] = {
     "sampled": _sampled,
     "enumerated": _enumerated,
     "grouped": _grouped,
-    "claimed": _claimed,
-    "dealt": read_dealt,
+    "legacy": _claimed,
+    "betting": read_betting,
 }

@@ -7,9 +7,9 @@ from math import comb
 
 import numpy as np
 
-from stockade.certificates.laws import MaskingLaw
+from stockade.certificates.distributions import MaskingDistribution
 from stockade.certificates.sampling import Rows, Stream
-from stockade.core.masks import Keep, deal_masks, draw_masks, masks_by_number
+from stockade.core.masks import Keep, draw_antithetic_masks, draw_masks, masks_by_number
 from stockade.core.seeds import derive_seed
 from stockade.engine.requests import Masked
 
@@ -30,8 +30,8 @@ class MaskedCopies:
     """Whether copies are drawn without replacement where there are few."""
 
     @property
-    def law(self) -> MaskingLaw:
-        return MaskingLaw(len(self.words), self.kept)
+    def distribution(self) -> MaskingDistribution:
+        return MaskingDistribution(len(self.words), self.kept)
 
     @property
     def number(self) -> int:
@@ -51,15 +51,15 @@ class MaskedCopies:
         rng = np.random.default_rng(derive_seed(self.seed, stream, start))
         return draw_masks(rng, words, self.kept, stop - start)
 
-    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         return await Masked(self.words, self.premise, self.masks(stream, start, stop), self.mask)
 
-    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, "deals", start))
-        keep = deal_masks(rng, len(self.words), self.kept, stop - start)
+        keep = draw_antithetic_masks(rng, len(self.words), self.kept, stop - start)
         return await Masked(self.words, self.premise, keep, self.mask)
 
-    async def ask_all(self) -> Rows:
+    async def score_all(self) -> Rows:
         """Every copy there is, in the order of `masks_by_number`."""
         keep = masks_by_number(np.arange(self.number), len(self.words), self.kept)
         return await Masked(self.words, self.premise, keep, self.mask)

@@ -25,7 +25,7 @@ DEFAULT_PRESET = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class MethodResult:
     """What a method found for one text: the ground of a certificate, or the reason why there is none."""
 
     evidence: Evidence | None
@@ -40,11 +40,11 @@ class AnotherDefense(ModelError):
     """The model stands in no defense, or in one that other methods are about."""
 
 
-NO_WORDS = Finding(None, reason="the text has no words")
+NO_WORDS = MethodResult(None, reason="the text has no words")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CertificationInput:
     """One text to certify. `label` is the true class, if the method may know it; `seed` names its random copies."""
 
     text: Text
@@ -69,7 +69,7 @@ class CertificationMethod(Protocol):
         """Refuse a model that the method cannot speak of."""
         ...
 
-    def certify(self, question: Question, classifier: Classifier) -> Coroutine[Any, Any, Finding]: ...
+    def certify(self, inputs: CertificationInput, classifier: Classifier) -> Coroutine[Any, Any, MethodResult]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from stockade.certificates.bounds import Number, insertion_leads, threshold
 from stockade.certificates.certificate import Certificate
+from stockade.certificates.distributions import DeletionDistribution
 from stockade.certificates.documents import alpha_of
-from stockade.certificates.evidence import Evidence, Sampled, read_evidence
+from stockade.certificates.evidence import Evidence, SampledEvidence, read_evidence
 from stockade.certificates.job import recorded_methods
-from stockade.certificates.laws import DeletionLaw
-from stockade.certificates.registry import NamedMethod, Question
+from stockade.certificates.registry import CertificationInput, NamedMethod
 from stockade.certificates.run import CertificateRun
 from stockade.certificates.sampling import SampledMethod
 from stockade.core.errors import ModelError, SearchStopped
@@ -84,10 +84,10 @@ def _search(
         method = replace(method, scheme="fixed", choose="label", alpha=UNLIKELY, target=None)
     before = read_evidence(certificate.evidence or {})
     fresh = derive_seed("resample", seed, certificate.seed)
-    question = Question(Text.parse(certificate.text, certificate.premise), before.chosen, fresh)
+    inputs = CertificationInput(Text.parse(certificate.text, certificate.premise), before.chosen, fresh)
 
     async def found() -> tuple[Certificate, str | None]:
-        now = await method.certify(question, classifier)
+        now = await method.certify(inputs, classifier)
         return certificate, _contradiction(certificate, before, now.evidence)
 
     return Search(found, weight=len(certificate.text) * 1000)
@@ -98,7 +98,7 @@ def _contradiction(certificate: Certificate, before: Evidence, now: Evidence | N
     radius = certificate.radius
     if now is None or radius is None:
         return "no copies could be drawn"
-    if not isinstance(now, Sampled):
+    if not isinstance(now, SampledEvidence):
         same = (now.chosen, now.radius()) == (before.chosen, radius)
         return None if same else f"certified radius {radius}, now {now.radius()}"
     if now.chosen != before.chosen:
@@ -109,9 +109,9 @@ def _contradiction(certificate: Certificate, before: Evidence, now: Evidence | N
     return None
 
 
-def _needs(certificate: Certificate, radius: int, now: Sampled) -> Iterator[tuple[str, Number]]:
+def _needs(certificate: Certificate, radius: int, now: SampledEvidence) -> Iterator[tuple[str, Number]]:
     """What the lead (the share) must exceed for all that a certificate says."""
-    yield f"radius {radius}", threshold(now.law.losses()[radius], now.rule)
-    if certificate.insertions is not None and isinstance(now.law, DeletionLaw):
-        leads = insertion_leads(now.law.kept_chance, certificate.insertions)
+    yield f"radius {radius}", threshold(now.distribution.losses()[radius], now.rule)
+    if certificate.insertions is not None and isinstance(now.distribution, DeletionDistribution):
+        leads = insertion_leads(now.distribution.kept_chance, certificate.insertions)
         yield f"a number of {certificate.insertions} insertions", leads[certificate.insertions]

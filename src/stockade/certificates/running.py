@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from stockade.certificates.certificate import Certificate, Status, text_fingerprint
 from stockade.certificates.betting_evidence import BettingEvidence
+from stockade.certificates.certificate import Certificate, Status, text_fingerprint
 from stockade.certificates.evidence import SampledEvidence
 from stockade.certificates.job import CertificationJob, seed_of_text
-from stockade.certificates.registry import MethodResult, NamedMethod, CertificationInput, default_method, make_method
+from stockade.certificates.registry import CertificationInput, MethodResult, NamedMethod, default_method, make_method
 from stockade.certificates.run import CertificateRun
 from stockade.certificates.smoothed import check_repeats
 from stockade.certificates.store import FILE_NAME as STORE_NAME
@@ -192,8 +192,8 @@ def _search(
             return position, example, f"the text has more than {job.max_words} words", False
         try:
             visible = await VisibleWords(example.text)
-            question = CertificationInput(example.text, example.label, seed_of_text(job.seed, named.name, example.id))
-            finding: MethodResult | str = await named.method.certify(question, classifier)
+            inputs = CertificationInput(example.text, example.label, seed_of_text(job.seed, named.name, example.id))
+            finding: MethodResult | str = await named.method.certify(inputs, classifier)
         except SearchStopped as reason:
             return position, example, str(reason), False
         return position, example, finding, len(visible) < len(example.text)

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.certificates.bounds import Rule
-from stockade.certificates.evidence import Sampled
-from stockade.certificates.laws import Law
-from stockade.certificates.registry import Finding, Question
+from stockade.certificates.distributions import SmoothingDistribution
+from stockade.certificates.evidence import SampledEvidence
+from stockade.certificates.registry import CertificationInput, MethodResult
 from stockade.certificates.sequential import Means, Plan, Scheme, Tally, choose_class, decide, look_schedule
 from stockade.core.errors import OptionError
 
@@ -35,12 +35,12 @@ class Copies(Protocol):
     """
 
     @property
-    def law(self) -> Law: ...
+    def distribution(self) -> SmoothingDistribution: ...
 
     @property
     def population(self) -> int | None: ...
 
-    def ask(self, stream: Stream, start: int, stop: int) -> Coroutine[Any, Any, Rows]:
+    def score(self, stream: Stream, start: int, stop: int) -> Coroutine[Any, Any, Rows]:
         """Class probabilities of the copies with these numbers in a stream; rows of zeros where a copy says nothing."""
         ...
 
@@ -59,7 +59,7 @@ class SampledMethod:
 
     sound: ClassVar[bool] = True
     rule: ClassVar[Rule] = "gap"
-    deals: ClassVar[bool] = False
+    antithetic: ClassVar[bool] = False
     """Whether copies can be dealt: those that show a part of the words can."""
     alpha: float = 0.05
     most: int = 5000
@@ -79,36 +79,38 @@ class SampledMethod:
                 f"most is {self.most}, first {self.first}, selection {self.selection} and growth {self.growth}; "
                 "expected at least one copy each, and a growth above 1."
             )
-        if self.scheme == "dealt" and not self.deals:
+        if self.scheme == "betting" and not self.antithetic:
             raise OptionError(
-                "scheme=dealt hands out the words of a text to copies that show a part of them; here all are shown."
+                "scheme=betting hands out the words of a text to copies that show a part of them; here all are shown."
             )
         if self.target is not None and self.target < 0:
             raise OptionError(f"target is {self.target}, expected a radius from 0 up.")
 
-    async def sampled(self, copies: Copies, question: Question, classes: int) -> Finding:
+    async def sampled(self, copies: Copies, inputs: CertificationInput, classes: int) -> MethodResult:
         """What the copies of a text prove."""
         if copies.population is not None and self._are_few(copies.population):
             return await self._counted_all(copies, copies.population, classes)
-        chosen, selection, drawn = question.label, None, 0
+        chosen, selection, drawn = inputs.label, None, 0
         if self.choose == "votes":
             seen = await self._selected(copies, classes)
             chosen, selection, drawn = self.best(seen), seen.tally.counts, seen.copies
         if chosen is None:
-            return Finding(None, reason="choose=label needs data with labels")
-        plan, seen, losses = self.plan(copies.population), Seen(classes), copies.law.losses()
+            return MethodResult(None, reason="choose=label needs data with labels")
+        plan, seen, losses = self.plan(copies.population), RunningTotals(classes), copies.distribution.losses()
         for start, stop in pairwise((0, *plan.looks)):
-            seen = seen.with_rows(await copies.ask("estimation", start, stop))
+            seen = seen.with_rows(await copies.score("estimation", start, stop))
             if decide(self._counted(seen), chosen, plan, self.rule, losses, self.target).done:
                 break
-        return Finding(Sampled(copies.law, self.rule, plan, chosen, self._counted(seen)), selection, drawn)
+        return MethodResult(
+            SampledEvidence(copies.distribution, self.rule, plan, chosen, self._counted(seen)), selection, drawn
+        )
 
-    async def _selected(self, copies: Copies, classes: int) -> Seen:
+    async def _selected(self, copies: Copies, classes: int) -> RunningTotals:
         """Copies until one class is clearly ahead. They are not counted again, so any rule may end this."""
         most = self.selection if copies.population is None else min(self.selection, copies.population)
-        seen = Seen(classes)
+        seen = RunningTotals(classes)
         for start, stop in pairwise((0, *self.selection_looks(most))):
-            seen = seen.with_rows(await copies.ask("selection", start, stop))
+            seen = seen.with_rows(await copies.score("selection", start, stop))
             if seen.clear():
                 break
         return seen
@@ -125,29 +127,29 @@ class SampledMethod:
         if population is not None and self._are_few(population):
             return Plan("fixed", self.alpha, (population,), population)
         most = self.most if population is None else min(self.most, population)
-        scheme = "curtailed" if self.scheme == "dealt" else self.scheme
+        scheme = "curtailed" if self.scheme == "betting" else self.scheme
         return Plan(scheme, self.alpha, self._looks(most), population)
 
     def _are_few(self, population: int) -> bool:
         """Whether all copies there are should be asked at once."""
         return population <= FEW * self.first
 
-    async def _counted_all(self, copies: Copies, population: int, classes: int) -> Finding:
+    async def _counted_all(self, copies: Copies, population: int, classes: int) -> MethodResult:
         """There are so few copies that all of them are asked: then nothing is left to chance."""
-        seen = Seen(classes).with_rows(await copies.ask("estimation", 0, population))
+        seen = RunningTotals(classes).with_rows(await copies.score("estimation", 0, population))
         plan = self.plan(population)
-        return Finding(Sampled(copies.law, self.rule, plan, self.best(seen), self._counted(seen)))
+        return MethodResult(SampledEvidence(copies.distribution, self.rule, plan, self.best(seen), self._counted(seen)))
 
-    def _counted(self, seen: Seen) -> Tally | Means:
+    def _counted(self, seen: RunningTotals) -> Tally | Means:
         return seen.tally if self.ensemble == "vote" else seen.means
 
-    def best(self, seen: Seen) -> int:
+    def best(self, seen: RunningTotals) -> int:
         """The class that the copies choose."""
         return choose_class(seen.tally.counts) if self.ensemble == "vote" else int(np.argmax(seen.totals))
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RunningTotals:
     """The sums over the copies so far."""
 
     classes: int
@@ -156,13 +158,13 @@ class Seen:
     totals: Rows = field(default_factory=lambda: np.zeros(0))
     squares: Rows = field(default_factory=lambda: np.zeros(0))
 
-    def with_rows(self, rows: Rows) -> Seen:
+    def with_rows(self, rows: Rows) -> RunningTotals:
         votes = votes_of(rows)
         counts = np.bincount(votes[votes >= 0], minlength=self.classes)
         sums = (counts, rows.sum(0), np.square(rows).sum(0))
         if self.copies:
             sums = (self.counts + sums[0], self.totals + sums[1], self.squares + sums[2])
-        return Seen(self.classes, self.copies + len(rows), *sums)
+        return RunningTotals(self.classes, self.copies + len(rows), *sums)
 
     def clear(self) -> bool:
         """Whether the first class leads the second by more than two standard deviations of an even race."""

@@ -36,7 +36,7 @@ from stockade.certificates.confidence import (
 )
 from stockade.core.errors import OptionError
 
-Scheme = Literal["dealt", "curtailed", "spending", "anytime", "fixed"]
+Scheme = Literal["betting", "curtailed", "spending", "anytime", "fixed"]
 SCHEMES: tuple[Scheme, ...] = ("curtailed", "spending", "anytime", "fixed")
 """Those that look at sums of copies, in whatever order they came."""
 _ROUNDING = 1e-9

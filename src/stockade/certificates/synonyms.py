@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from stockade.certificates.laws import SynonymLaw
+from stockade.certificates.distributions import SynonymDistribution
 from stockade.core.text import Text
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def parts_by_word(text: Text, sets: Sequence[WordSet]) -> dict[int, list[WordSet
     return found
 
 
-def synonym_law(text: Text, sets: Sequence[WordSet]) -> SynonymLaw:
+def synonym_distribution(text: Text, sets: Sequence[WordSet]) -> SynonymDistribution:
     """How copies of a text with these sets are drawn."""
-    return SynonymLaw(tuple(_together(parts) for parts in parts_by_word(text, sets).values()))
+    return SynonymDistribution(tuple(_together(parts) for parts in parts_by_word(text, sets).values()))
 
 
 def _together(parts: Sequence[WordSet]) -> float:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stockade.certificates.betting_evidence import BettingEvidence
 from stockade.certificates.certificate import Certificate, text_fingerprint
-from stockade.certificates.dealt import Dealt
-from stockade.certificates.evidence import Sampled, read_evidence
-from stockade.certificates.promised import Promise, promises
+from stockade.certificates.consistency import ConsistencyCheck, consistency_checks
+from stockade.certificates.evidence import SampledEvidence, read_evidence
 from stockade.certificates.run import CertificateRun
 from stockade.core.errors import StockadeError
 from stockade.runs.verification import Verification, wrong_summary
@@ -19,7 +19,7 @@ from stockade.runs.verification import Verification, wrong_summary
 
 def recompute(run: CertificateRun) -> Verification:
     """Compute every certificate of a run again from its evidence, and the summary from the certificates."""
-    promised = promises(run.manifest)
+    promised = consistency_checks(run.manifest)
     problems, checked = [*_misnamed(run.methods, promised)], 0
     ids = run.manifest["data"]["ids"]
     for certificate in run.iterate():
@@ -32,7 +32,7 @@ def recompute(run: CertificateRun) -> Verification:
     return Verification(checked, tuple(problems))
 
 
-def _misnamed(methods: Mapping[str, Mapping[str, Any]], promised: Mapping[str, Promise]) -> Iterator[str]:
+def _misnamed(methods: Mapping[str, Mapping[str, Any]], promised: Mapping[str, ConsistencyCheck]) -> Iterator[str]:
     """What a radius means is part of a certificate."""
     for key, told in methods.items():
         method = promised[key].named.method
@@ -42,7 +42,7 @@ def _misnamed(methods: Mapping[str, Mapping[str, Any]], promised: Mapping[str, P
             yield f'{key}: told to be against "{told["threat"]}", and it is against "{method.threat}"'
 
 
-def _problems(certificate: Certificate, promise: Promise) -> Iterator[str]:
+def _problems(certificate: Certificate, promise: ConsistencyCheck) -> Iterator[str]:
     if certificate.fingerprint != text_fingerprint(certificate.text, certificate.premise):
         yield "the text is not the one that was certified: its fingerprint differs"
     if certificate.words != len(certificate.text.split()):
@@ -54,7 +54,7 @@ def _problems(certificate: Certificate, promise: Promise) -> Iterator[str]:
     try:
         evidence = read_evidence(certificate.evidence)
         radius = evidence.radius()
-        inserted = evidence.insertions() if isinstance(evidence, Sampled | Dealt) else None
+        inserted = evidence.insertions() if isinstance(evidence, SampledEvidence | BettingEvidence) else None
         deviations = [*promise.deviations(certificate, evidence)]
     except StockadeError as error:
         yield f"the evidence makes no sense: {error}"

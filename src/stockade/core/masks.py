@@ -27,19 +27,19 @@ def draw_masks(rng: np.random.Generator, words: int, kept: int, copies: int) -> 
     return _lowest(rng.random((copies, words)), kept)
 
 
-def copies_per_deal(words: int, kept: int) -> int:
-    """How many copies one shuffle of the words makes: see `deal_masks`."""
+def antithetic_group_size(words: int, kept: int) -> int:
+    """How many copies one shuffle of the words makes: see `draw_antithetic_masks`."""
     hand = _hand(words, kept)
     return words // hand if hand else 1
 
 
-def deal_masks(rng: np.random.Generator, words: int, kept: int, deals: int) -> Keep:
+def draw_antithetic_masks(rng: np.random.Generator, words: int, kept: int, deals: int) -> Keep:
     """For each deal the words are shuffled and handed out, `kept` to each copy that shows them, until too few are left;
     if more words stay than are hidden, those to hide are handed out.
 
     Each copy alone is like one of `draw_masks`. Those of a deal have no word in common: their mean varies less.
     """
-    hand, copies = _hand(words, kept), copies_per_deal(words, kept)
+    hand, copies = _hand(words, kept), antithetic_group_size(words, kept)
     if not hand:
         return np.full((deals, words), kept > 0)
     holder = rng.random((deals, words)).argsort(axis=1).argsort(axis=1) // hand

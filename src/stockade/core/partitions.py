@@ -77,19 +77,19 @@ def keep_words(rng: np.random.Generator, words: int, chance: float, copies: int)
     return keep
 
 
-def shortened_per_deal(chance: float) -> int:
-    """How many copies one draw for each word makes: see `deal_kept_words`."""
+def deletion_group_size(chance: float) -> int:
+    """How many copies one draw for each word makes: see `keep_antithetic_words`."""
     hand = min(chance, 1 - chance)
     return int(1 / hand) if hand > 0 else 1
 
 
-def deal_kept_words(rng: np.random.Generator, words: int, chance: float, deals: int) -> Keep:
+def keep_antithetic_words(rng: np.random.Generator, words: int, chance: float, deals: int) -> Keep:
     """For each deal copies of which no two show the same word (hide the same word, if more stay than go).
 
     Each word is handed to one copy, or to none: to each copy with the chance to stay (to go). So each copy alone is
     like one of `keep_words`; but the copies of a deal have no word in common, and their mean varies less.
     """
-    hand, copies = min(chance, 1 - chance), shortened_per_deal(chance)
+    hand, copies = min(chance, 1 - chance), deletion_group_size(chance)
     if not hand > 0:
         return np.full((deals, words), chance > 0)
     holder = np.floor(rng.random((deals, words)) / hand)

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from stockade.certificates.dealing import dealt, worth_dealing
-from stockade.certificates.laws import DeletionLaw
-from stockade.certificates.registry import NO_WORDS, Finding, Question, register
+from stockade.certificates.betting_sampler import sample_by_betting, worth_betting
+from stockade.certificates.distributions import DeletionDistribution
+from stockade.certificates.registry import NO_WORDS, CertificationInput, MethodResult, register
 from stockade.certificates.sampling import Rows, SampledMethod, Stream
 from stockade.certificates.sequential import Scheme
 from stockade.certificates.smoothed import smoothing
 from stockade.core.masks import Keep
-from stockade.core.partitions import deal_kept_words, keep_words
+from stockade.core.partitions import keep_antithetic_words, keep_words
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
@@ -31,24 +31,24 @@ from stockade.engine.requests import Score
 class DeletionCertificate(SampledMethod):
     """The lead over the strongest other class must be more than twice the share of copies that d edits can alter."""
 
-    deals: ClassVar[bool] = True
+    antithetic: ClassVar[bool] = True
     threat: ClassVar[str] = (
         "any insertions, deletions and substitutions of words, up to d in all (words are what blanks separate)"
     )
-    scheme: Scheme = "dealt"
+    scheme: Scheme = "betting"
 
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)
 
-    async def certify(self, question: Question, classifier: Classifier) -> Finding:
-        words = tuple(str(question.text).split())
+    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
+        words = tuple(str(inputs.text).split())
         if not words:
             return NO_WORDS
         chance = _smoothing(classifier).kept_chance
-        copies = ShortenedCopies(words, question.text.premise, chance, question.seed, len(classifier.labels))
-        if worth_dealing(self, copies.law):
-            return await dealt(self, copies, question, len(classifier.labels))
-        return await self.sampled(copies, question, len(classifier.labels))
+        copies = ShortenedCopies(words, inputs.text.premise, chance, inputs.seed, len(classifier.labels))
+        if worth_betting(self, copies.distribution):
+            return await sample_by_betting(self, copies, inputs, len(classifier.labels))
+        return await self.sampled(copies, inputs, len(classifier.labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +62,20 @@ class ShortenedCopies:
     classes: int
 
     @property
-    def law(self) -> DeletionLaw:
-        return DeletionLaw(len(self.words), self.kept_chance)
+    def distribution(self) -> DeletionDistribution:
+        return DeletionDistribution(len(self.words), self.kept_chance)
 
     @property
     def population(self) -> int | None:
         return None
 
-    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, start))
         return await self._rows(keep_words(rng, len(self.words), self.kept_chance, stop - start))
 
-    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, "deals", start))
-        return await self._rows(deal_kept_words(rng, len(self.words), self.kept_chance, stop - start))
+        return await self._rows(keep_antithetic_words(rng, len(self.words), self.kept_chance, stop - start))
 
     async def _rows(self, keep: Keep) -> Rows:
         strings = [" ".join(word for word, stays in zip(self.words, row, strict=True) if stays) for row in keep]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from stockade.certificates.evidence import Grouped
-from stockade.certificates.registry import NO_WORDS, AnotherDefense, Finding, Question, register
+from stockade.certificates.evidence import PartitionEvidence
+from stockade.certificates.registry import NO_WORDS, AnotherDefense, CertificationInput, MethodResult, register
 from stockade.certificates.smoothed import smoothing
 from stockade.core.protocols import Classifier
 from stockade.defenses.partition import Partition
@@ -29,8 +29,8 @@ class PositionPartition:
     def check(self, classifier: Classifier) -> None:
         _partition(classifier, "position")
 
-    async def certify(self, question: Question, classifier: Classifier) -> Finding:
-        return await _voted(question, _partition(classifier, "position"))
+    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
+        return await _voted(inputs, _partition(classifier, "position"))
 
 
 @register("hash-partition", paper="Pei et al. 2024, TextGuard", presets={"default": {}})
@@ -50,15 +50,15 @@ class HashPartition:
     def check(self, classifier: Classifier) -> None:
         _partition(classifier, "hash")
 
-    async def certify(self, question: Question, classifier: Classifier) -> Finding:
-        return await _voted(question, _partition(classifier, "hash"))
+    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
+        return await _voted(inputs, _partition(classifier, "hash"))
 
 
-async def _voted(question: Question, partition: Partition) -> Finding:
-    if not str(question.text).split():
+async def _voted(inputs: CertificationInput, partition: Partition) -> MethodResult:
+    if not str(inputs.text).split():
         return NO_WORDS
-    votes = await partition.votes(question.text)
-    return Finding(Grouped(votes.counts, votes.label))
+    votes = await partition.votes(inputs.text)
+    return MethodResult(PartitionEvidence(votes.counts, votes.label))
 
 
 def _partition(classifier: Classifier, by: Literal["position", "hash"]) -> Partition:

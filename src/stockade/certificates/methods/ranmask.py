@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from stockade.certificates.betting_sampler import sample_by_betting, worth_betting
 from stockade.certificates.bounds import Rule
-from stockade.certificates.dealing import dealt, worth_dealing
-from stockade.certificates.evidence import Claimed, Enumerated
+from stockade.certificates.evidence import EnumeratedEvidence, LegacyEvidence
 from stockade.certificates.exact import VoteTable
 from stockade.certificates.masked_copies import MaskedCopies
-from stockade.certificates.registry import NO_WORDS, Finding, Question, register
+from stockade.certificates.registry import NO_WORDS, CertificationInput, MethodResult, register
 from stockade.certificates.sampling import SampledMethod, votes_of
 from stockade.certificates.sequential import Scheme, choose_class
 from stockade.certificates.smoothed import smoothing
@@ -34,15 +34,15 @@ _PAPER = "Zeng et al. 2021, RanMASK; Levine and Feizi 2020, (De)Randomized Smoot
 class RanMaskGap(SampledMethod):
     """The lead over the strongest other class must be more than twice the share of copies that d words can touch."""
 
-    deals: ClassVar[bool] = True
+    antithetic: ClassVar[bool] = True
     threat: ClassVar[str] = _THREAT
-    scheme: Scheme = "dealt"
+    scheme: Scheme = "betting"
 
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)
 
-    async def certify(self, question: Question, classifier: Classifier) -> Finding:
-        return await _sampled(self, question, classifier)
+    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
+        return await _sampled(self, inputs, classifier)
 
 
 @register("ranmask-lf", paper=_PAPER, presets={"default": {}, "fixed": _FIXED})
@@ -51,15 +51,15 @@ class RanMaskMajority(SampledMethod):
     """The share of copies for the class must be more than a half and the share of copies that d words can touch."""
 
     rule: ClassVar[Rule] = "majority"
-    deals: ClassVar[bool] = True
+    antithetic: ClassVar[bool] = True
     threat: ClassVar[str] = _THREAT
-    scheme: Scheme = "dealt"
+    scheme: Scheme = "betting"
 
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)
 
-    async def certify(self, question: Question, classifier: Classifier) -> Finding:
-        return await _sampled(self, question, classifier)
+    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
+        return await _sampled(self, inputs, classifier)
 
 
 @register("ranmask-exact", paper=_PAPER, presets={"default": {}})
@@ -83,16 +83,18 @@ class RanMaskExact:
         if len(classifier.labels) > 255:
             raise ModelError(f"ranmask-exact knows up to 255 classes, and this model has {len(classifier.labels)}.")
 
-    async def certify(self, question: Question, classifier: Classifier) -> Finding:
-        copies = _copies(question, _smoothing(classifier))
+    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
+        copies = _copies(inputs, _smoothing(classifier))
         if copies is None:
             return NO_WORDS
         if copies.number > self.most:
-            return Finding(None, reason=f"the text has {copies.number:,} masked copies, more than most={self.most}")
-        votes = tuple(votes_of(await copies.ask_all()).tolist())
+            return MethodResult(
+                None, reason=f"the text has {copies.number:,} masked copies, more than most={self.most}"
+            )
+        votes = tuple(votes_of(await copies.score_all()).tolist())
         table = VoteTable(len(copies.words), copies.kept, votes, len(classifier.labels))
         counts = [votes.count(label) for label in range(len(classifier.labels))]
-        return Finding(Enumerated(table, choose_class(counts)))
+        return MethodResult(EnumeratedEvidence(table, choose_class(counts)))
 
 
 @register("ranmask-legacy", paper="Zeng et al. 2021, RanMASK, algorithm 2", presets={"default": {}})
@@ -115,26 +117,28 @@ class RanMaskLegacy:
     def check(self, classifier: Classifier) -> None:
         _smoothing(classifier)
 
-    async def certify(self, question: Question, classifier: Classifier) -> Finding:
-        copies = _copies(question, _smoothing(classifier))
+    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
+        copies = _copies(inputs, _smoothing(classifier))
         if copies is None:
             return NO_WORDS
         fixed = SampledMethod(alpha=self.alpha, selection=self.selection, most=self.most, scheme="fixed")
-        found = await fixed.sampled(replace(copies, finite=False), question, len(classifier.labels))
+        found = await fixed.sampled(replace(copies, finite=False), inputs, len(classifier.labels))
         counts, chosen = found.evidence.tally.counts, found.evidence.chosen  # type: ignore[union-attr]
-        return Finding(Claimed(copies.law, self.alpha, chosen, counts), found.selection, found.drawn)
+        return MethodResult(
+            LegacyEvidence(copies.distribution, self.alpha, chosen, counts), found.selection, found.drawn
+        )
 
 
-async def _sampled(method: SampledMethod, question: Question, classifier: Classifier) -> Finding:
-    copies = _copies(question, _smoothing(classifier))
+async def _sampled(method: SampledMethod, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
+    copies = _copies(inputs, _smoothing(classifier))
     if copies is None:
         return NO_WORDS
     independent, classes = replace(copies, finite=False), len(classifier.labels)
-    if worth_dealing(method, copies.law):  # bets hold for independent copies only
-        return await dealt(method, independent, question, classes)
+    if worth_betting(method, copies.distribution):  # bets hold for independent copies only
+        return await sample_by_betting(method, independent, inputs, classes)
     if method.ensemble == "probability" and method.scheme == "anytime":  # and so do these limits
-        return await method.sampled(independent, question, classes)
-    return await method.sampled(copies, question, classes)
+        return await method.sampled(independent, inputs, classes)
+    return await method.sampled(copies, inputs, classes)
 
 
 def _smoothing(classifier: Classifier) -> RanMask:
@@ -147,9 +151,9 @@ def _smoothing(classifier: Classifier) -> RanMask:
     return defense
 
 
-def _copies(question: Question, defense: RanMask) -> MaskedCopies | None:
-    words = tuple(str(question.text).split())
+def _copies(inputs: CertificationInput, defense: RanMask) -> MaskedCopies | None:
+    words = tuple(str(inputs.text).split())
     if not words:
         return None
     kept = kept_words(len(words), defense.rate, defense.kept)
-    return MaskedCopies(words, question.text.premise, kept, defense.mask, question.seed)
+    return MaskedCopies(words, inputs.text.premise, kept, defense.mask, inputs.seed)

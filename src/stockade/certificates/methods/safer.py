@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from stockade.certificates.laws import SynonymLaw
-from stockade.certificates.registry import Finding, Question, register
+from stockade.certificates.distributions import SynonymDistribution
+from stockade.certificates.registry import CertificationInput, MethodResult, register
 from stockade.certificates.sampling import Rows, SampledMethod, Stream
 from stockade.certificates.smoothed import smoothing
-from stockade.certificates.synonyms import synonym_law
+from stockade.certificates.synonyms import synonym_distribution
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
@@ -40,10 +40,10 @@ class SaferCertificate(SampledMethod):
     def check(self, classifier: Classifier) -> None:
         smoothing(classifier, Safer, "safer", "safer")
 
-    async def certify(self, question: Question, classifier: Classifier) -> Finding:
+    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
         safer = smoothing(classifier, Safer, "safer", "safer")
-        copies = SynonymCopies(question.text, safer, question.seed)
-        return await self.sampled(copies, question, len(classifier.labels))
+        copies = SynonymCopies(inputs.text, safer, inputs.seed)
+        return await self.sampled(copies, inputs, len(classifier.labels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,14 @@ class SynonymCopies:
     seed: int
 
     @property
-    def law(self) -> SynonymLaw:
-        return synonym_law(self.text, self.safer.word_sets(self.text))
+    def distribution(self) -> SynonymDistribution:
+        return synonym_distribution(self.text, self.safer.word_sets(self.text))
 
     @property
     def population(self) -> int | None:
         return None if self.safer.word_sets(self.text) else 1
 
-    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, start))
         copies = self.safer.perturbed(self.text, rng, stop - start)
         return np.array([scores.probabilities for scores in await Score(copies)])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stockade.certificates.certificate import Certificate
-from stockade.certificates.synonyms import parts_by_word, synonym_law
+from stockade.certificates.synonyms import parts_by_word, synonym_distribution
 from stockade.core.errors import StockadeError
 from stockade.core.text import Text
 
@@ -19,13 +19,13 @@ def changeable_words(certificate: Certificate, defenses: Sequence[Mapping[str, A
 
     None where it cannot be told: the table of synonyms is not here, or not the one that was certified with.
     """
-    law = (certificate.evidence or {}).get("law", {})
-    if law.get("kind") != "SynonymLaw":
+    distribution = (certificate.evidence or {}).get("distribution", {})
+    if distribution.get("kind") != "SynonymDistribution":
         return (True,) * certificate.words
     sets = _synonym_sets(defenses)
     text = Text.parse(certificate.text)
     found = () if sets is None else sets.in_text(text)
-    if list(synonym_law(text, found).overlaps) != list(law["overlaps"]):
+    if list(synonym_distribution(text, found).overlaps) != list(distribution["overlaps"]):
         return None
     places = parts_by_word(text, found)
     return tuple(at in places for at in range(certificate.words))

@@ -90,13 +90,13 @@ def shown(run: CertificateRun, certificate: Certificate) -> ShownCertificate:
 def _allowed(certificate: Certificate, name: str) -> Iterator[str]:
     """What a radius above 0 allows; the sentence of the certificate says it in full."""
     radius, words = certificate.radius, certificate.words
-    law = (certificate.evidence or {}).get("law", {})
+    distribution = (certificate.evidence or {}).get("distribution", {})
     if name == "hash-partition":
         yield f"edits that cost {radius} together, in {words} words"
     elif name == "deletion":
         yield f"any {radius} edit{'' if radius == 1 else 's'}, in {words} words"
-    elif law.get("kind") == "SynonymLaw":
-        yield f"any {radius} of {len(law['overlaps'])} words with synonyms, of {words} in all"
+    elif distribution.get("kind") == "SynonymDistribution":
+        yield f"any {radius} of {len(distribution['overlaps'])} words with synonyms, of {words} in all"
     else:
         yield f"any {radius} of {words} words"
     if certificate.insertions:

@@ -16,21 +16,21 @@ import pytest
 from numpy.typing import NDArray
 
 import stockade as st
+from stockade.certificates.betting import BettingPlan, BettingTest, Rounds
+from stockade.certificates.betting_evidence import BettingEvidence
+from stockade.certificates.betting_sampler import draw_randomizer, sample_by_betting
 from stockade.certificates.bounds import Rule, insertion_leads, largest_radius, masking_losses, threshold
 from stockade.certificates.confidence import clopper_pearson_low
-from stockade.certificates.dealing import dealt, toss
-from stockade.certificates.deals import Bets, DealPlan, Deals
-from stockade.certificates.dealt import Dealt
-from stockade.certificates.evidence import Sampled, read_evidence
-from stockade.certificates.laws import MaskingLaw
+from stockade.certificates.distributions import MaskingDistribution
+from stockade.certificates.evidence import SampledEvidence, read_evidence
 from stockade.certificates.masked_copies import MaskedCopies
 from stockade.certificates.methods import ranmask
 from stockade.certificates.methods.ranmask import RanMaskGap
-from stockade.certificates.registry import Finding, Question
+from stockade.certificates.registry import CertificationInput, MethodResult
 from stockade.certificates.sampling import Rows, SampledMethod, Stream
 from stockade.certificates.verify import recompute
 from stockade.core.errors import OptionError
-from stockade.core.masks import Keep, copies_per_deal, deal_masks, draw_masks
+from stockade.core.masks import Keep, antithetic_group_size, draw_antithetic_masks, draw_masks
 from stockade.core.text import Text
 from tests.certificates.kit import tampered
 from tests.toys import WeightVictim
@@ -38,20 +38,20 @@ from tests.toys import WeightVictim
 ALPHA, TEXTS, DEALS = 0.05, 4000, 60
 LONG = "good fun and some bad jokes for all of us and many more good things to come " * 2
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0, "dull": -2.0, "moving": 2.0}, bias=0.1)
-Draw = Callable[[np.random.Generator, int, tuple[float, ...], int], Deals]
+Draw = Callable[[np.random.Generator, int, tuple[float, ...], int], Rounds]
 
 
-def alone(rng: np.random.Generator, deals: int, shares: tuple[float, ...], copies: int) -> Deals:
+def alone(rng: np.random.Generator, deals: int, shares: tuple[float, ...], copies: int) -> Rounds:
     """Copies that vote each for themselves."""
     return rng.multinomial(copies, shares, deals).astype(np.float64)
 
 
-def alike(rng: np.random.Generator, deals: int, shares: tuple[float, ...], copies: int) -> Deals:
+def alike(rng: np.random.Generator, deals: int, shares: tuple[float, ...], copies: int) -> Rounds:
     """All copies of a deal vote for the same class."""
     return copies * rng.multinomial(1, shares, deals).astype(np.float64)
 
 
-def balanced(rng: np.random.Generator, deals: int, shares: tuple[float, ...], copies: int) -> Deals:
+def balanced(rng: np.random.Generator, deals: int, shares: tuple[float, ...], copies: int) -> Rounds:
     """As even as whole votes can be: every class has its share of the copies in every deal, up to one vote."""
     ends = np.cumsum(np.array(shares) * copies)[None, :] + rng.random((deals, 1))
     return np.diff(np.floor(ends), axis=1, prepend=0)
@@ -59,12 +59,12 @@ def balanced(rng: np.random.Generator, deals: int, shares: tuple[float, ...], co
 
 def claims(draw: Draw, rule: Rule, shares: tuple[float, ...], loss: Fraction) -> int:
     """How many of 4,000 texts are said to stand one change."""
-    rng, plan = np.random.default_rng(7), DealPlan(ALPHA, 4 * DEALS, 4)
+    rng, plan = np.random.default_rng(7), BettingPlan(ALPHA, 4 * DEALS, 4)
     said = 0
-    for coin in 1 - rng.random(TEXTS):
-        bets = Bets(plan, rule, 0, [threshold(each, rule) for each in (0, loss)], draw(rng, 5, shares, 4))
-        bets.play(draw(rng, DEALS, shares, 4))
-        said += bets.won(coin) == 2
+    for randomizer in 1 - rng.random(TEXTS):
+        bets = BettingTest(plan, rule, 0, [threshold(each, rule) for each in (0, loss)], draw(rng, 5, shares, 4))
+        bets.bet_on(draw(rng, DEALS, shares, 4))
+        said += bets.rejected_levels(randomizer) == 2
     return said
 
 
@@ -92,12 +92,12 @@ def test_false_certificates_are_as_rare_as_promised(
 
 def test_a_stake_does_not_know_the_deal_it_is_for() -> None:
     """Then what a bet holds after a deal grows with its lead in a straight line, and has no edge if none is due."""
-    before, plan = alone(np.random.default_rng(1), 6, (0.7, 0.3), 4), DealPlan(ALPHA, 400, 4)
+    before, plan = alone(np.random.default_rng(1), 6, (0.7, 0.3), 4), BettingPlan(ALPHA, 400, 4)
 
     def held(votes: int) -> float:
-        bets = Bets(plan, "gap", 0, [Fraction(0)], before[:2])
-        bets.play(np.concatenate([before[2:], [[votes, 4 - votes]]]))
-        return bets.grown(0)[1]
+        bets = BettingTest(plan, "gap", 0, [Fraction(0)], before[:2])
+        bets.bet_on(np.concatenate([before[2:], [[votes, 4 - votes]]]))
+        return bets.wealth(0)[1]
 
     assert held(2) == pytest.approx((held(0) + held(4)) / 2)
     assert held(0) < held(2) < held(4)
@@ -115,14 +115,16 @@ class Table:
     votes: NDArray[np.int64]
     seed: int
     asked: list[tuple[str, int, int]] = field(default_factory=list)
-    law = MaskingLaw(8, 2)
+    distribution = MaskingDistribution(8, 2)
 
-    async def deal(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
         self.asked.append((stream, start, stop))
-        keep = deal_masks(np.random.default_rng([self.seed, stream == "selection", start]), 8, 2, stop - start)
+        keep = draw_antithetic_masks(
+            np.random.default_rng([self.seed, stream == "selection", start]), 8, 2, stop - start
+        )
         return self._rows(keep)
 
-    async def ask(self, stream: Stream, start: int, stop: int) -> Rows:
+    async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         self.asked.append((stream, start, stop))
         return self._rows(draw_masks(np.random.default_rng([self.seed, start]), 8, 2, stop - start))
 
@@ -131,9 +133,9 @@ class Table:
         return np.eye(3)[self.votes[first, second]]
 
 
-def finding(copies: Table, **options: Any) -> Finding:
-    question = Question(Text.parse("a b c d e f g h"), None, copies.seed)
-    return asyncio.run(dealt(RanMaskGap(**options), copies, question, 3))
+def finding(copies: Table, **options: Any) -> MethodResult:
+    inputs = CertificationInput(Text.parse("a b c d e f g h"), None, copies.seed)
+    return asyncio.run(sample_by_betting(RanMaskGap(**options), copies, inputs, 3))
 
 
 def skewed_table(rng: np.random.Generator) -> NDArray[np.int64]:
@@ -149,12 +151,12 @@ def true_radius(votes: NDArray[np.int64]) -> int | None:
 
 
 def test_radii_of_whole_classifiers_are_rarely_too_large_and_mostly_right() -> None:
-    """Everything together on 400 random classifiers: choosing the class, real deals, stopping, the coin."""
+    """Everything together on 400 random classifiers: choosing the class, real deals, stopping, the randomizer."""
     rng, wrong, same = np.random.default_rng(3), 0, 0
     for seed in range(400):
         votes = skewed_table(rng)
         found, truth = finding(Table(votes, seed), most=2000).evidence, true_radius(votes)
-        assert isinstance(found, Dealt)
+        assert isinstance(found, BettingEvidence)
         radius = found.radius()
         same += radius == truth
         wrong += (-1 if radius is None else radius) > (-1 if truth is None or found.chosen else truth)
@@ -165,7 +167,7 @@ def test_radii_of_whole_classifiers_are_rarely_too_large_and_mostly_right() -> N
 def test_copies_of_a_deal_vary_less_than_independent_ones() -> None:
     """What single words do evens out in a deal."""
     rng, weights = np.random.default_rng(5), np.linspace(-1, 1, 20)
-    deals = (deal_masks(rng, 20, 4, 3000) @ weights > -0.2).reshape(3000, 5).mean(1)
+    deals = (draw_antithetic_masks(rng, 20, 4, 3000) @ weights > -0.2).reshape(3000, 5).mean(1)
     independent = (draw_masks(rng, 20, 4, 15_000) @ weights > -0.2).reshape(3000, 5).mean(1)
     assert abs(deals.mean() - independent.mean()) < 0.02
     assert deals.var() < independent.var() / 2
@@ -188,9 +190,9 @@ def test_where_all_copies_agree_they_are_bet_on_one_by_one() -> None:
     """A deal of four that agree proves no more than one copy: 83 bets are won either way."""
     copies = Table(np.zeros((8, 8), dtype=np.int64), 1)
     found = finding(copies)
-    assert isinstance(found.evidence, Dealt)
+    assert isinstance(found.evidence, BettingEvidence)
     assert found.evidence.radius() == true_radius(copies.votes) == 2
-    assert found.evidence.plan.per_deal == 1
+    assert found.evidence.plan.copies_per_round == 1
     assert found.drawn == 252
     assert found.evidence.copies < 100
 
@@ -209,8 +211,8 @@ def test_the_true_class_can_be_given_instead_of_chosen() -> None:
     copies = Table(skewed_table(np.random.default_rng(8)), 1)
     found = finding(copies, choose="label")
     assert (found.evidence, found.reason) == (None, "choose=label needs data with labels")
-    question = Question(Text.parse("a b c d e f g h"), 0, 1)
-    found = asyncio.run(dealt(RanMaskGap(choose="label"), copies, question, 3))
+    inputs = CertificationInput(Text.parse("a b c d e f g h"), 0, 1)
+    found = asyncio.run(sample_by_betting(RanMaskGap(choose="label"), copies, inputs, 3))
     assert (found.drawn, found.selection) == (0, None)
     assert found.evidence is not None
     assert found.evidence.radius() == true_radius(copies.votes)
@@ -221,36 +223,38 @@ def test_evidence_is_the_same_after_a_file(ensemble: str) -> None:
     robust = st.defend(VICTIM, "ranmask", rate=0.7)
     (one,) = st.certify(robust, [(LONG, "positive")], f"ranmask-gap:ensemble={ensemble},most=800").certificates
     evidence = read_evidence(json.loads(json.dumps(one.evidence)))
-    assert isinstance(evidence, Dealt)
+    assert isinstance(evidence, BettingEvidence)
     assert evidence.radius() == one.radius is not None
-    assert evidence.coin == toss(one.seed, evidence.deals)
-    assert evidence.copies + len(evidence.earlier) * evidence.plan.per_deal == one.copies
-    assert evidence.plan.per_deal == copies_per_deal(one.words, evidence.law.kept)
+    assert evidence.randomizer == draw_randomizer(one.seed, evidence.rounds)
+    assert evidence.copies + len(evidence.pilot) * evidence.plan.copies_per_round == one.copies
+    assert evidence.plan.copies_per_round == antithetic_group_size(one.words, evidence.distribution.kept)
 
 
 def test_nobody_knows_the_coin_before_the_last_deal() -> None:
-    """It is even, whatever the seed; and another deal, or another vote in one, gives another coin."""
+    """It is even, whatever the seed; and another deal, or another vote in one, gives another randomizer."""
     deals = alone(np.random.default_rng(1), 20, (0.7, 0.3), 4)
-    coins = np.array([toss(seed, deals) for seed in range(4000)])
-    assert coins.min() > 0
-    assert np.abs(np.sort(coins) - np.linspace(0, 1, 4000)).max() < 0.04
-    assert len({toss(1, deals[:length]) for length in range(21)}) == 21
-    assert toss(1, deals) != toss(1, deals[::-1])
+    randomizers = np.array([draw_randomizer(seed, deals) for seed in range(4000)])
+    assert randomizers.min() > 0
+    assert np.abs(np.sort(randomizers) - np.linspace(0, 1, 4000)).max() < 0.04
+    assert len({draw_randomizer(1, deals[:length]) for length in range(21)}) == 21
+    assert draw_randomizer(1, deals) != draw_randomizer(1, deals[::-1])
 
 
 def test_bets_are_on_copies_that_do_not_depend_on_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """C(14, 4) = 1,001 copies: other schemes draw none of so few twice. Single copies are bet on, as all agree."""
     seen: list[MaskedCopies] = []
 
-    async def watched(method: SampledMethod, copies: MaskedCopies, question: Question, classes: int) -> Finding:
+    async def watched(
+        method: SampledMethod, copies: MaskedCopies, inputs: CertificationInput, classes: int
+    ) -> MethodResult:
         seen.append(copies)
-        return await dealt(method, copies, question, classes)
+        return await sample_by_betting(method, copies, inputs, classes)
 
-    monkeypatch.setattr(ranmask, "dealt", watched)
+    monkeypatch.setattr(ranmask, "betting", watched)
     (one,) = st.certify(st.defend(VICTIM, "ranmask", rate=0.7), [("good " * 14, "positive")]).certificates
     evidence = read_evidence(one.evidence or {})
-    assert isinstance(evidence, Dealt)
-    assert evidence.plan.per_deal == 1
+    assert isinstance(evidence, BettingEvidence)
+    assert evidence.plan.copies_per_round == 1
     assert [copies.population for copies in seen] == [None]
     masks = seen[0].masks("estimation", 0, 1001)
     assert len(np.unique(masks, axis=0)) < 1001, "drawn without regard to what was drawn before"
@@ -259,13 +263,16 @@ def test_bets_are_on_copies_that_do_not_depend_on_each_other(monkeypatch: pytest
 TAMPERINGS: list[tuple[Any, str]] = [
     (lambda told: told.update(radius=told["radius"] + 1), "the evidence gives"),
     (lambda told: told.update(insertions=3), "recorded 3 insertions, the evidence gives none"),
-    (lambda told: told["evidence"].update(coin=1e-9), "the coin 1e-09 is not the one that the seed and the deals give"),
-    (lambda told: told["evidence"].update(coin=0), "A coin lies between 0 and 1"),
+    (
+        lambda told: told["evidence"].update(randomizer=1e-9),
+        "the randomizer 1e-09 is not the one that the seed and the rounds give",
+    ),
+    (lambda told: told["evidence"].update(randomizer=0), "The randomizer lies between 0 and 1"),
     (lambda told: told["evidence"]["plan"].update(alpha=0.5), "read with alpha 0.5, the run allows 0.05"),
     (lambda told: told["evidence"]["plan"].update(most=9), "looked at by another plan than the run's"),
-    (lambda told: told["evidence"]["plan"].update(per_deal=2), "the evidence makes no sense"),
-    (lambda told: told["evidence"]["law"].update(kept=1), "the evidence makes no sense"),
-    (lambda told: told["evidence"].update(deals="xx"), "the evidence makes no sense"),
+    (lambda told: told["evidence"]["plan"].update(copies_per_round=2), "the evidence makes no sense"),
+    (lambda told: told["evidence"]["distribution"].update(kept=1), "the evidence makes no sense"),
+    (lambda told: told["evidence"].update(rounds="xx"), "the evidence makes no sense"),
     (lambda told: told["evidence"].update(counted="probabilities"), "the evidence makes no sense"),
     (lambda told: told["evidence"].update(chosen=2), "the evidence makes no sense"),
     (lambda told: told["evidence"].update(rule="majority"), "read by the rule majority, the method has gap"),
@@ -283,10 +290,10 @@ def test_a_changed_certificate_is_found_out(change: Any, problem: str, tmp_path:
 @pytest.mark.parametrize(
     ("words", "most", "kind"),
     [
-        (LONG, 5000, Dealt),
-        (LONG, 700, Sampled),  # 233 deals of three
-        ("good fun and some bad jokes for us", 5000, Sampled),  # 56 different copies
-        ("good and bad " * 100, 5000, Dealt),
+        (LONG, 5000, BettingEvidence),
+        (LONG, 700, SampledEvidence),  # 233 deals of three
+        ("good fun and some bad jokes for us", 5000, SampledEvidence),  # 56 different copies
+        ("good and bad " * 100, 5000, BettingEvidence),
     ],
 )
 def test_deals_are_made_where_they_pay(words: str, most: int, kind: type) -> None:
@@ -298,7 +305,7 @@ def test_deals_are_made_where_they_pay(words: str, most: int, kind: type) -> Non
 
 def test_synonyms_cannot_be_dealt() -> None:
     with pytest.raises(OptionError, match="hands out the words of a text"):
-        st.certify(st.defend(VICTIM, "safer"), [(LONG, "positive")], "safer:scheme=dealt")
+        st.certify(st.defend(VICTIM, "safer"), [(LONG, "positive")], "safer:scheme=betting")
 
 
 def test_shortened_copies_are_dealt_too() -> None:
@@ -306,21 +313,21 @@ def test_shortened_copies_are_dealt_too() -> None:
     robust = st.defend(WeightVictim({"good": 4.0}, bias=-0.1), "deletion", kept_chance=0.1)
     (one,) = st.certify(robust, [("good " * 30 + "so and so " * 5, "positive")]).certificates
     evidence = read_evidence(json.loads(json.dumps(one.evidence)))
-    assert isinstance(evidence, Dealt)
-    assert evidence.plan.per_deal == 10
+    assert isinstance(evidence, BettingEvidence)
+    assert evidence.plan.copies_per_round == 10
     assert (evidence.radius(), evidence.insertions()) == (one.radius, one.insertions)
     assert one.radius is not None
     assert one.insertions is not None
     assert one.insertions >= one.radius >= 1
-    proved = evidence.levels[evidence.bets.won(evidence.coin) - 1]
+    proved = evidence.levels[evidence.bets.rejected_levels(evidence.randomizer) - 1]
     assert insertion_leads(0.1, 50)[one.insertions] <= proved
-    assert 2 * evidence.law.losses()[one.radius] <= proved
+    assert 2 * evidence.distribution.losses()[one.radius] <= proved
     silent = evidence.copies - sum(evidence.totals)
     assert 0 < silent < evidence.copies / 50, "a copy without words votes for nothing"
 
 
 def test_a_plan_of_nothing_is_refused() -> None:
     with pytest.raises(OptionError, match="at least one copy"):
-        DealPlan(0.05, 0, 4)
+        BettingPlan(0.05, 0, 4)
     with pytest.raises(OptionError, match="alpha"):
-        DealPlan(1.0, 10, 4)
+        BettingPlan(1.0, 10, 4)

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import stockade as st
-from stockade.certificates.dealing import toss
-from stockade.certificates.dealt import Dealt
-from stockade.certificates.evidence import Sampled, read_evidence
-from stockade.certificates.laws import DeletionLaw, MaskingLaw
+from stockade.certificates.betting_evidence import BettingEvidence
+from stockade.certificates.betting_sampler import draw_randomizer
+from stockade.certificates.distributions import DeletionDistribution, MaskingDistribution
+from stockade.certificates.evidence import SampledEvidence, read_evidence
 from stockade.certificates.registry import make_method
 from stockade.certificates.sequential import Plan, Tally
 from stockade.certificates.verify import recompute
@@ -42,8 +42,8 @@ def forged(told: Told, evidence: Any, **others: Any) -> None:
     """The certificate with other evidence, and all else as it follows from that."""
     radius = evidence.radius()
     described = evidence.described()
-    if described["kind"] == "dealt":
-        described["coin"] = toss(others.get("seed", told["seed"]), evidence.deals)
+    if described["kind"] == "betting":
+        described["randomizer"] = draw_randomizer(others.get("seed", told["seed"]), evidence.rounds)
         radius = (evidence := read_evidence(described)).radius()
     copies = others.get("copies", evidence.copies + sum(told["selection"] or ()))
     inserted = evidence.insertions() if hasattr(evidence, "insertions") else None
@@ -52,9 +52,9 @@ def forged(told: Told, evidence: Any, **others: Any) -> None:
     told.update(others)
 
 
-def dealt(told: Told) -> Dealt:
+def dealt(told: Told) -> BettingEvidence:
     evidence = read_evidence(told["evidence"])
-    assert isinstance(evidence, Dealt)
+    assert isinstance(evidence, BettingEvidence)
     return evidence
 
 
@@ -62,41 +62,41 @@ def with_another_seed(told: Told) -> None:
     forged(told, dealt(told), seed=told["seed"] + 1)
 
 
-def with_fewer_deals(told: Told) -> None:
-    forged(told, replace(dealt(told), deals=dealt(told).deals[:-3]))
+def with_fewer_rounds(told: Told) -> None:
+    forged(told, replace(dealt(told), rounds=dealt(told).rounds[:-3]))
 
 
-def with_more_deals(told: Told) -> None:
+def with_more_rounds(told: Told) -> None:
     evidence = dealt(told)
-    forged(told, replace(evidence, deals=np.concatenate([evidence.deals, evidence.deals])))
+    forged(told, replace(evidence, rounds=np.concatenate([evidence.rounds, evidence.rounds])))
 
 
 def with_other_stakes(told: Told) -> None:
     evidence = dealt(told)
-    forged(told, replace(evidence, earlier=np.roll(evidence.earlier, 1, axis=1)))
+    forged(told, replace(evidence, pilot=np.roll(evidence.pilot, 1, axis=1)))
 
 
 def with_stakes_of_nothing(told: Told) -> None:
-    forged(told, replace(dealt(told), earlier=dealt(told).earlier[:0]))
+    forged(told, replace(dealt(told), pilot=dealt(told).pilot[:0]))
 
 
 def bet_on_one_by_one(told: Told) -> None:
     evidence = dealt(told)
-    single = np.repeat(np.eye(2), np.maximum(1, evidence.deals.sum(0).astype(int)), axis=0)
-    earlier = np.repeat(np.eye(2), told["selection"], axis=0)
-    forged(told, replace(evidence, plan=replace(evidence.plan, per_deal=1), earlier=earlier, deals=single))
+    single = np.repeat(np.eye(2), np.maximum(1, evidence.rounds.sum(0).astype(int)), axis=0)
+    pilot = np.repeat(np.eye(2), told["selection"], axis=0)
+    forged(told, replace(evidence, plan=replace(evidence.plan, copies_per_round=1), pilot=pilot, rounds=single))
 
 
 def looked_at_instead_of_dealt(told: Told) -> None:
     evidence = dealt(told)
     plan = Plan("fixed", 0.05, (5000,))
-    forged(told, Sampled(evidence.law, "gap", plan, 1, Tally((0, 5000), 5000)))
+    forged(told, SampledEvidence(evidence.distribution, "gap", plan, 1, Tally((0, 5000), 5000)))
 
 
 def curtailed_instead_of_dealt(told: Told) -> None:
     plan = make_method("ranmask-gap").method.plan(None)
     copies = plan.looks[-1]
-    forged(told, Sampled(dealt(told).law, "gap", plan, 1, Tally((0, copies), copies)))
+    forged(told, SampledEvidence(dealt(told).distribution, "gap", plan, 1, Tally((0, copies), copies)))
 
 
 def chosen_against_the_votes(told: Told) -> None:
@@ -104,19 +104,25 @@ def chosen_against_the_votes(told: Told) -> None:
 
 
 def all_that_there_are(told: Told) -> None:
-    evidence = Sampled(DeletionLaw(WORDS, 0.3), "gap", Plan("fixed", 0.05, (150,), 150), 1, Tally((0, 150), 150))
+    evidence = SampledEvidence(
+        DeletionDistribution(WORDS, 0.3), "gap", Plan("fixed", 0.05, (150,), 150), 1, Tally((0, 150), 150)
+    )
     forged(told, evidence, selection=None, copies=150)
 
 
 def of_another_law(told: Told) -> None:
-    evidence = Sampled(MaskingLaw(WORDS, 1), "gap", Plan("fixed", 0.05, (5000,)), 1, Tally((0, 5000), 5000))
+    evidence = SampledEvidence(
+        MaskingDistribution(WORDS, 1), "gap", Plan("fixed", 0.05, (5000,)), 1, Tally((0, 5000), 5000)
+    )
     forged(told, evidence)
 
 
 def without_overlaps_to_lose(told: Told) -> None:
     evidence = read_evidence(told["evidence"])
-    assert isinstance(evidence, Sampled)
-    forged(told, replace(evidence, law=replace(evidence.law, overlaps=(1.0,) * 3)), copies=told["copies"])
+    assert isinstance(evidence, SampledEvidence)
+    forged(
+        told, replace(evidence, distribution=replace(evidence.distribution, overlaps=(1.0,) * 3)), copies=told["copies"]
+    )
 
 
 def with_more_groups(told: Told) -> None:
@@ -126,9 +132,9 @@ def with_more_groups(told: Told) -> None:
 
 def without_a_rival(told: Told) -> None:
     evidence = read_evidence(told["evidence"])
-    assert isinstance(evidence, Dealt)
+    assert isinstance(evidence, BettingEvidence)
     two = np.array([evidence.chosen, (evidence.chosen + 1) % 3])
-    fewer = replace(evidence, deals=evidence.deals[:, two], earlier=evidence.earlier[:, two], chosen=0)
+    fewer = replace(evidence, rounds=evidence.rounds[:, two], pilot=evidence.pilot[:, two], chosen=0)
     forged(told, fewer, copies=told["copies"])
 
 
@@ -142,8 +148,8 @@ def of_another_text(told: Told) -> None:
 
 FORGERIES: list[tuple[str, str, Callable[[Told], None], str]] = [
     ("ranmask:rate=0.7", "ranmask-gap", with_another_seed, "the seed is not the one that the run gives this text"),
-    ("ranmask:rate=0.7", "ranmask-gap", with_fewer_deals, "the deals do not end where the plan ends them"),
-    ("ranmask:rate=0.7", "ranmask-gap", with_more_deals, "the deals do not end where the plan ends them"),
+    ("ranmask:rate=0.7", "ranmask-gap", with_fewer_rounds, "the rounds do not end where the plan ends them"),
+    ("ranmask:rate=0.7", "ranmask-gap", with_more_rounds, "the rounds do not end where the plan ends them"),
     ("ranmask:rate=0.7", "ranmask-gap", with_other_stakes, "other copies than those that chose the class"),
     ("ranmask:rate=0.7", "ranmask-gap", with_stakes_of_nothing, "other copies than those that chose the class"),
     ("ranmask:rate=0.7", "ranmask-gap", bet_on_one_by_one, "looked at by another plan than the run's"),

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Protocol
 
 from stockade.certificates.bounds import deletion_losses, masking_losses, synonym_losses
-from stockade.core.masks import copies_per_deal
-from stockade.core.partitions import shortened_per_deal
+from stockade.core.masks import antithetic_group_size
+from stockade.core.partitions import deletion_group_size
 
 Losses = tuple[Fraction, ...] | tuple[float, ...]
 """For d = 0, 1, …: the largest share of the copies of a text that d changes can alter."""
@@ -17,14 +17,14 @@ INSERTIONS = 1000
 """More inserted words than these are not counted."""
 
 
-class Law(Protocol):
+class SmoothingDistribution(Protocol):
     """How copies of a text are made at random, as far as a certificate needs to know."""
 
     def losses(self) -> Losses: ...
 
 
 @dataclass(frozen=True, slots=True)
-class MaskingLaw:
+class MaskingDistribution:
     """`kept` of the words stay, every choice of them as likely as any other; the others are hidden in their places."""
 
     words: int
@@ -34,13 +34,13 @@ class MaskingLaw:
         return masking_losses(self.words, self.kept)
 
     @property
-    def per_deal(self) -> int:
+    def copies_per_round(self) -> int:
         """How many copies a deal makes."""
-        return copies_per_deal(self.words, self.kept)
+        return antithetic_group_size(self.words, self.kept)
 
 
 @dataclass(frozen=True, slots=True)
-class DeletionLaw:
+class DeletionDistribution:
     """Each word stays with this chance, whatever becomes of the others; the others are taken out."""
 
     words: int
@@ -50,13 +50,13 @@ class DeletionLaw:
         return deletion_losses(self.kept_chance, self.words)
 
     @property
-    def per_deal(self) -> int:
+    def copies_per_round(self) -> int:
         """How many copies a deal makes."""
-        return shortened_per_deal(self.kept_chance)
+        return deletion_group_size(self.kept_chance)
 
 
 @dataclass(frozen=True, slots=True)
-class SynonymLaw:
+class SynonymDistribution:
     """Each word that has synonyms is drawn from its set; `overlaps` are what such sets have in common, at worst."""
 
     overlaps: tuple[float, ...]
@@ -65,5 +65,5 @@ class SynonymLaw:
         return synonym_losses(self.overlaps)
 
 
-DealtLaw = MaskingLaw | DeletionLaw
+AntitheticDistribution = MaskingDistribution | DeletionDistribution
 """Those whose copies show a part of the words, so that the words can be dealt to several at once."""
