@@ -32,11 +32,9 @@ from stockade.datasets import DataSource, Row, load_data
 from stockade.training import job
 from stockade.training.batches import Batches, WordDropout
 from stockade.training.data import prepare_data
-from stockade.training.loop import make_optimiser
+from stockade.training.loop import make_optimiser, rate_factor
 from stockade.training.network import Origin, make_encoder
-from stockade.training.options import TrainingOptions
-from stockade.training.presets import preset, preset_for
-from stockade.training.schedules import rate_factor
+from stockade.training.options import TrainingOptions, preset, preset_for
 
 MODELS = ("CNN-W-Random-1", "LSTM-W-Random-1", "MiniLM-L6")
 COLUMNS = ("model", "texts", "epochs", "bare s", "loop s", "whole s", "loop / bare", "whole / bare")
@@ -76,7 +74,17 @@ def bare_seconds(origin: Origin, source: DataSource, options: TrainingOptions) -
         labels = np.array(part.labels, dtype=np.int64)
         encoded = encoder.encode(part.inputs)
         backward = torch.autograd.backward
-        return Batches(part.inputs, labels, encoded, encoder, options.batch, options.seed, device, backward, dropout)
+        return Batches(
+            inputs=part.inputs,
+            labels=labels,
+            encoded=encoded,
+            encoder=encoder,
+            size=options.batch,
+            seed=options.seed,
+            device=device,
+            backward=backward,
+            dropout=dropout,
+        )
 
     train = batches_of(texts.train, WordDropout.of(options.word_dropout, encoder))
     epochs = [[(one.tensors, one.labels) for one in train.epoch(epoch)] for epoch in range(options.epochs)]
@@ -126,7 +134,7 @@ def own_seconds(origin: Origin, source: DataSource, options: TrainingOptions) ->
 
 
 def measure(name: str, source: DataSource, options: TrainingOptions, rounds: int) -> dict[str, Any]:
-    origin = Origin(name)
+    origin = Origin(architecture=name)
     own_seconds(origin, Sample(source, 100), replace(options, epochs=1))  # imports and first calls
     found = [(bare_seconds(origin, source, options), *own_seconds(origin, source, options)) for _ in range(rounds)]
     bare, loop, whole = (statistics.median(column) for column in zip(*found, strict=True))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stockade.core.errors import OptionError, RunError
 from stockade.datasets import DataSource
 from stockade.jobs import AN_OBJECT, DataOptions, reference_of
-from stockade.training.options import TrainingOptions
-from stockade.training.presets import preset, preset_for
+from stockade.training.options import TrainingOptions, preset, preset_for
 
 if TYPE_CHECKING:
     from stockade.training.job import Trained
@@ -79,7 +78,7 @@ class TrainingRequest:
     ) -> Trained:
         """Carry it out."""
         options = self.training_options()
-        from stockade.defenses.folders import keep_defenses
+        from stockade.defenses.folders import save_defenses
         from stockade.defenses.registry import make_defense
         from stockade.defenses.trained import combined_objective, combined_rewrite
         from stockade.training.data import HOLD_OUT
@@ -89,7 +88,9 @@ class TrainingRequest:
         named = [make_defense(reference) for reference in self.defenses]
         if named and objective is not None:
             raise OptionError("Give an objective of your own or defenses, not both.")
-        origin = Origin(self.architecture, self.model, self.sources, self.sizes, device=device)
+        origin = Origin(
+            architecture=self.architecture, model=self.model, sources=self.sources, sizes=self.sizes, device=device
+        )
         trained = train(
             self._load(self.data, origin.is_language_model),
             origin,
@@ -107,7 +108,7 @@ class TrainingRequest:
             request=self.described(),
             observe=observe,
         )
-        keep_defenses(out, named)
+        save_defenses(out, named)
         return trained
 
     def _load(self, data: object, texts_only: bool) -> DataSource:

@@ -17,12 +17,10 @@ from stockade.datasets import Row, load_data
 from stockade.training.batches import count_batches, plan_batches
 from stockade.training.data import prepare_data, split
 from stockade.training.job import train
-from stockade.training.loop import Progress
+from stockade.training.loop import Progress, rate_factor
 from stockade.training.network import Origin
-from stockade.training.objective import Batch, CrossEntropy, OwnLoss, class_weights
-from stockade.training.options import TrainingOptions, read_class_weights
-from stockade.training.presets import PRESETS, preset, preset_for
-from stockade.training.schedules import rate_factor
+from stockade.training.objective import Batch, CrossEntropy, ModelLoss, class_weights
+from stockade.training.options import PRESETS, TrainingOptions, preset, preset_for, read_class_weights
 from stockade.training.state import Evaluation, State
 from tests.training.tiny import BAD, GOOD, OPTIONS, build, rows, tiny_origin
 
@@ -103,7 +101,7 @@ def test_a_training_begins_somewhere() -> None:
     with pytest.raises(OptionError, match="name one of --arch and --model"):
         Origin()
     with pytest.raises(OptionError, match="name one of --arch and --model"):
-        Origin("tiny", "folder")
+        Origin(architecture="tiny", model="folder")
 
 
 # data
@@ -364,8 +362,15 @@ def test_models_with_a_loss_of_their_own() -> None:
         def forward(self, input_ids: torch.Tensor) -> Any:
             return type("Output", (), {"loss": input_ids.float().mean()})
 
-    batch = Batch(("a",), torch.zeros(1), {"input_ids": torch.tensor([[1, 3]])}, None, None, None)  # type: ignore[arg-type]
-    assert float(OwnLoss().loss(Model(), OwnLoss().augment(batch))) == 2.0
+    batch = Batch(
+        inputs=("a",),
+        labels=torch.zeros(1),
+        tensors={"input_ids": torch.tensor([[1, 3]])},
+        rng=None,
+        encode=None,
+        backward=None,
+    )  # type: ignore[arg-type]
+    assert float(ModelLoss().loss(Model(), ModelLoss().augment(batch))) == 2.0
 
 
 def test_lengths_are_cut_and_remembered(tmp_path: Path) -> None:

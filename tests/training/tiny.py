@@ -56,4 +56,4 @@ def build(texts: Sequence[Any], classes: Sequence[str], seed: int, width: int = 
 
 
 def tiny_origin(name: str = "tiny", **options: Any) -> Origin:
-    return Origin(name, builder=lambda texts, classes, seed: build(texts, classes, seed, **options))
+    return Origin(architecture=name, builder=lambda texts, classes, seed: build(texts, classes, seed, **options))

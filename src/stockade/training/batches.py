@@ -1,4 +1,4 @@
-"""Texts to batches: tokenised once, put together with texts of like length, in an order that seed and epoch decide."""
+"""Texts to batches: tokenised once, grouped by length, in an order that the seed and the epoch decide."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from stockade.core.text import TextInput
 from stockade.models.encoding import EncodedText, TextEncoder, length_batches
 from stockade.training.objective import Batch
 
-_EVALUATED_TOKENS, _EVALUATED_ROWS = 8192, 256
+_VALIDATION_TOKENS, _VALIDATION_ROWS = 8192, 256
 _POOL = 24
 """Batches per pool: within a pool texts are sorted by length, so that little is padding and much is chance."""
 
@@ -27,12 +27,12 @@ def plan_batches(lengths: Sequence[int], size: int, seed: int, epoch: int) -> li
     rng = derive_rng(seed, "batches", epoch)
     order = list(range(len(lengths)))
     rng.shuffle(order)
-    found: list[list[int]] = []
+    batches: list[list[int]] = []
     for start in range(0, len(order), size * _POOL):
         rows = sorted(order[start : start + size * _POOL], key=lengths.__getitem__)
-        found += [rows[at : at + size] for at in range(0, len(rows), size)]
-    rng.shuffle(found)
-    return found
+        batches += [rows[at : at + size] for at in range(0, len(rows), size)]
+    rng.shuffle(batches)
+    return batches
 
 
 def count_batches(texts: int, size: int) -> int:
@@ -66,9 +66,25 @@ class WordDropout:
         return torch.where(dropped & ~torch.isin(ids, self.special), self.unknown, ids)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batches:
-    """The training texts, ready to be taken in batches. `rank` of `world` processes takes its part of each batch."""
+    """Texts that are ready to be taken in batches.
+
+    Parameters
+    ----------
+    inputs, labels, encoded
+        The texts, the numbers of their classes, and their tokens.
+    encoder
+        Makes the model's arguments from tokens.
+    size, seed, epochs
+        Texts per batch, the seed of their order, and how many epochs there will be.
+    device, backward
+        Where the batches are computed, and how gradients are added there.
+    dropout
+        Word dropout, if any.
+    rank, world
+        This process takes its part, `rank` of `world`, of each batch.
+    """
 
     inputs: Sequence[TextInput]
     labels: NDArray[np.int64]
@@ -89,15 +105,15 @@ class Batches:
 
     def epoch(self, epoch: int, skip: int = 0) -> Iterator[Batch]:
         """The batches of an epoch, without the first `skip`."""
-        plan = plan_batches([len(one) for one in self.encoded], self.size, self.seed, epoch)
+        plan = plan_batches([len(tokens) for tokens in self.encoded], self.size, self.seed, epoch)
         for number in range(skip, len(plan)):
             rows = plan[number][self.rank :: self.world] or plan[number][:1]  # no process may miss a step
             progress = (epoch + number / len(plan)) / self.epochs
             yield self._batch(rows, derive_seed(self.seed, "batch", epoch, number, self.rank), progress)
 
     def by_length(self) -> Iterator[Batch]:
-        """All texts in order of length, in batches as large as evaluation allows."""
-        for rows in length_batches([len(one) for one in self.encoded], _EVALUATED_TOKENS, _EVALUATED_ROWS):
+        """All texts in order of length, in batches as large as a validation allows."""
+        for rows in length_batches([len(tokens) for tokens in self.encoded], _VALIDATION_TOKENS, _VALIDATION_ROWS):
             yield self._batch(rows, 0, 1.0)
 
     def _batch(self, rows: list[int], seed: int, progress: float) -> Batch:
@@ -108,8 +124,16 @@ class Batches:
             tensors = {name: tensor.to(self.device) for name, tensor in tensors.items()}
         labels = torch.from_numpy(self.labels[rows]).to(self.device)
         inputs = tuple([self.inputs[row] for row in rows])
-        return Batch(inputs, labels, tensors, Random(seed), self.encode, self.backward, progress)
+        return Batch(
+            inputs=inputs,
+            labels=labels,
+            tensors=tensors,
+            rng=Random(seed),
+            encode=self.encode,
+            backward=self.backward,
+            progress=progress,
+        )
 
     def encode(self, inputs: Sequence[TextInput]) -> Mapping[str, Tensor]:
-        """Other texts as the model's arguments."""
+        """Texts as the model's arguments."""
         return self.encoder.tensors(self.encoder.encode(inputs), self.device)

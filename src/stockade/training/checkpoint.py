@@ -1,4 +1,4 @@
-"""Checkpoints: all that a training needs to go on as if it had never stopped, without a pickle.
+"""Checkpoints: all that a training needs to continue as if it had never stopped, without a pickle.
 
 `checkpoint/state.safetensors` holds the weights, the optimiser's moments and the states of the random generators as
 tensors, and how far the training is as JSON in the header: one file, so it is whole or not there.
@@ -9,10 +9,13 @@ written before the state that names it, so a crash between the two loses nothing
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -20,15 +23,13 @@ from stockade.core.errors import InputError, RunError
 from stockade.core.files import replace_file
 from stockade.core.seeds import derive_seed
 from stockade.training.devices import Device
-from stockade.training.generators import capture, restore
 from stockade.training.state import State
-from stockade.training.tensor_files import write_tensors
 
 _STATE, _BEST = "state.safetensors", "best-{}.safetensors"
 
 
 class Checkpoints:
-    """Saves and restores one training in a folder; `fingerprint` says which training that is."""
+    """The checkpoints of one training in a folder; `fingerprint` says which training that is."""
 
     def __init__(
         self, folder: Path, fingerprint: str, network: nn.Module, optimiser: torch.optim.Optimizer, device: Device
@@ -55,7 +56,7 @@ class Checkpoints:
                     tensors[f"optimiser.{number}.{name}"] = value
                 else:
                     moments.setdefault(str(number), {})[name] = value
-        generators, plain_generators = capture()
+        generators, plain_generators = generator_states()
         tensors |= {f"random.{name}": tensor for name, tensor in generators.items()}
         about = {
             "fingerprint": self._fingerprint,
@@ -77,7 +78,7 @@ class Checkpoints:
             self._write(_BEST.format(epoch), self._network.state_dict(), {})
 
     def load(self) -> State | None:
-        """Put the training back to where its checkpoint stands; None if there is none yet."""
+        """Restore the training from its checkpoint; None if there is none yet."""
         path = self._folder / _STATE
         if not path.exists():
             return None
@@ -107,19 +108,19 @@ class Checkpoints:
             self._folder.mkdir(parents=True, exist_ok=True)
             replace_file(path, lambda temporary: write_tensors(temporary, tensors, about))
         except OSError as error:
-            kept = (
+            earlier = (
                 "There is no earlier checkpoint."
                 if self._last is None
                 else f"The checkpoint of step {self._last} before it is unharmed: make room and go on with --resume."
             )
-            raise RunError(f"The checkpoint {path} cannot be written ({error.strerror or error}). {kept}") from None
+            raise RunError(f"The checkpoint {path} cannot be written ({error.strerror or error}). {earlier}") from None
 
     def _load_network(self, path: Path, tensors: dict[str, Tensor]) -> None:
-        own = self._network.state_dict()
+        weights = self._network.state_dict()
         differing = sorted(
             name
-            for name in {*own, *tensors}
-            if name not in own or name not in tensors or own[name].shape != tensors[name].shape
+            for name in {*weights, *tensors}
+            if name not in weights or name not in tensors or weights[name].shape != tensors[name].shape
         )
         if differing:
             raise RunError(
@@ -141,7 +142,7 @@ class Checkpoints:
         if self._device.rank:  # only the first process is saved; the others must not repeat its numbers
             torch.manual_seed(derive_seed("resumed", self._device.rank, step) % 2**63)
             return
-        restore(_under("random.", dict(tensors)), plain)
+        restore_generators(_under("random.", dict(tensors)), plain)
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -159,3 +160,59 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+    """Write tensors and a few strings as one safetensors file; tensors that share their memory are written each."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    written: set[int] = set()
+    apart: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        plain = tensor.detach().cpu().contiguous()
+        apart[name] = plain.clone() if plain.untyped_storage().data_ptr() in written else plain
+        written.add(plain.untyped_storage().data_ptr())
+    try:
+        save_file(apart, path, dict(about))
+    except SafetensorError as error:
+        raise OSError(str(error)) from None
+
+
+def generator_states() -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The states of Python's, numpy's and torch's global generators: torch's as tensors, the others as JSON."""
+    tensors = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        tensors |= {f"cuda.{number}": state for number, state in enumerate(torch.cuda.get_rng_state_all())}
+    kind, keys, *rest = cast("tuple[str, Any, int, int, float]", np.random.get_state())
+    return tensors, {"python": random.getstate(), "numpy": [kind, keys.tolist(), *rest]}
+
+
+def restore_generators(tensors: Mapping[str, Tensor], plain: Mapping[str, Any]) -> None:
+    """Put the global generators back to saved states; those of GPUs that are not here are left out."""
+    version, numbers, gauss = plain["python"]
+    random.setstate((version, tuple(numbers), gauss))
+    kind, keys, *rest = plain["numpy"]
+    np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))
+    for name, tensor in tensors.items():
+        if name == "cpu":
+            torch.set_rng_state(tensor)
+        elif int(name.removeprefix("cuda.")) < torch.cuda.device_count():
+            torch.cuda.set_rng_state(tensor, int(name.removeprefix("cuda.")))
+
+
+@contextmanager
+def isolated_generators() -> Iterator[None]:
+    """Leaves the global generators of the program around it as they were."""
+    before = generator_states()
+    try:
+        yield
+    finally:
+        restore_generators(*before)
+
+
+def seed_all(seed: int) -> None:
+    """Seed Python's, numpy's and torch's global generators."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed % 2**63)

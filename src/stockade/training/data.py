@@ -1,19 +1,32 @@
-"""Rows to training and validation texts: classes numbered, a fair part held out, what is odd said in a warning."""
+"""Rows to training and validation texts: classes numbered, a stratified part held out, oddities in warnings.
+
+Texts that a defense rewrites before the model is built are saved in the training's folder (`rewritten.json`): what took
+long to make is not made again when the training is resumed.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import DataError, OptionError
+from stockade.core.files import write_json
 from stockade.core.seeds import derive_rng
 from stockade.core.text import TextInput
 from stockade.datasets import DataSource, Row, align_labels
 from stockade.datasets.source import Label
 from stockade.datasets.wording import listing, quote
 
+if TYPE_CHECKING:
+    from stockade.training.objective import Rewrite
+
 HOLD_OUT = 0.1
+REWRITTEN = "rewritten.json"
 _FEW = 2
 
 
@@ -28,9 +41,9 @@ class TextSet:
         return len(self.inputs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingData:
-    """What is trained and validated on. `classes` are the names of the classes, in the order of their numbers."""
+    """What is trained and validated on; `classes` are the names of the classes in the order of their numbers."""
 
     train: TextSet
     validation: TextSet
@@ -63,22 +76,29 @@ def prepare_data(
 ) -> TrainingData:
     """Read all rows, number their classes, and hold out validation texts if there are none.
 
-    `classes` are those of a model that is trained further, or names chosen by the user; labels are matched to them as
-    for an attack. Without them `label_map` names the classes, or the data's own labels are the classes: by their names
-    if the data has names, otherwise in their order, whatever they are (3, 7 and "x" become classes 0, 1 and 2 called
-    3, 7 and x).
+    Parameters
+    ----------
+    source, validation
+        The data; without `validation` the share `hold_out` of each class is held out, chosen by `seed`.
+    classes
+        Those of a model that is trained further, or names chosen by the user; labels are matched to them as for an
+        attack. Without them `label_map` names the classes, or the labels of the data are the classes: by their names if
+        the data has names, otherwise in their order, whatever they are (3, 7 and "x" become classes 0, 1 and 2 called
+        3, 7 and x).
+    label_map
+        From labels of the data to names of classes.
     """
     if not 0 < hold_out < 1:
         raise OptionError(f"The share held out for validation is {hold_out}, expected a number between 0 and 1.")
     rows = _rows(source)
-    found = Counter(row.label for row in rows)
+    labels = Counter(row.label for row in rows)
     if classes is None and label_map:
         classes = tuple(dict.fromkeys(label_map.values()))
     if classes is None:
-        names, numbers = _own_classes(source, found)
+        names, numbers = _classes_of(source, labels)
     else:
         names = tuple(classes)
-        numbers = align_labels(found, source.label_names, names, label_map, data_name=source.name)
+        numbers = align_labels(labels, source.label_names, names, label_map, data_name=source.name)
     counts = Counter(numbers[row.label] for row in rows)
     if len(counts) < _FEW:
         only = names[next(iter(counts))]
@@ -89,34 +109,47 @@ def prepare_data(
     whole = TextSet(tuple(row.input for row in rows), tuple(numbers[row.label] for row in rows))
     warnings = [*_few_examples(counts, names, source.name), *_empty_texts(whole, source.name)]
     if validation is None:
-        train, held_out = split(whole, hold_out, seed)
-        return TrainingData(train, held_out, names, source.fingerprint(), None, tuple(warnings))
-    others = _rows(validation)
-    matched = align_labels(
-        Counter(row.label for row in others), validation.label_names, names, label_map, data_name=validation.name
+        train, validated = split(whole, hold_out, seed)
+    else:
+        others = _rows(validation)
+        matched = align_labels(
+            Counter(row.label for row in others), validation.label_names, names, label_map, data_name=validation.name
+        )
+        train = whole
+        validated = TextSet(tuple(row.input for row in others), tuple(matched[row.label] for row in others))
+        warnings += _repeated_texts(train, validated, validation.name)
+    return TrainingData(
+        train=train,
+        validation=validated,
+        classes=names,
+        fingerprint=source.fingerprint(),
+        validation_fingerprint=None if validation is None else validation.fingerprint(),
+        warnings=tuple(warnings),
     )
-    judged = TextSet(tuple(row.input for row in others), tuple(matched[row.label] for row in others))
-    warnings += _repeated_texts(whole, judged, validation.name)
-    return TrainingData(whole, judged, names, source.fingerprint(), validation.fingerprint(), tuple(warnings))
 
 
 def prepare_texts(
     source: DataSource, validation: DataSource | None = None, *, hold_out: float = HOLD_OUT, seed: int = 0
 ) -> TrainingData:
-    """The same for a language model, which looks at no labels."""
-    rows = _rows(source)
-    whole = TextSet(tuple(row.input for row in rows), (0,) * len(rows))
+    """The same for a language model, which uses no labels."""
+    train = _unlabelled(source)
     if validation is None:
-        train, held_out = split(whole, hold_out, seed)
-        return TrainingData(train, held_out, (), source.fingerprint(), None)
-    others = _rows(validation)
-    judged = TextSet(tuple(row.input for row in others), (0,) * len(others))
-    return TrainingData(whole, judged, (), source.fingerprint(), validation.fingerprint())
+        train, validated = split(train, hold_out, seed)
+    else:
+        validated = _unlabelled(validation)
+    return TrainingData(
+        train=train,
+        validation=validated,
+        classes=(),
+        fingerprint=source.fingerprint(),
+        validation_fingerprint=None if validation is None else validation.fingerprint(),
+    )
 
 
 def split(texts: TextSet, share: float, seed: int) -> tuple[TextSet, TextSet]:
-    """A seeded share of each class apart, at least one text of every class that has two; both sides keep their
-    order.
+    """Hold out a share of each class, chosen by the seed: at least one text of every class that has two.
+
+    Both parts keep the order of the texts.
     """
     held_out: set[int] = set()
     for number in sorted(set(texts.labels)):
@@ -143,19 +176,24 @@ def _rows(source: DataSource) -> list[Row]:
     return rows
 
 
-def _own_classes(source: DataSource, found: Counter[Label]) -> tuple[tuple[str, ...], dict[Label, int]]:
+def _unlabelled(source: DataSource) -> TextSet:
+    rows = _rows(source)
+    return TextSet(tuple(row.input for row in rows), (0,) * len(rows))
+
+
+def _classes_of(source: DataSource, labels: Counter[Label]) -> tuple[tuple[str, ...], dict[Label, int]]:
     names = source.label_names
     if names is not None:
-        return names, align_labels(found, names, names, data_name=source.name)
-    ordered: list[Label] = [*sorted(label for label in found if isinstance(label, int))]
-    ordered += sorted(label for label in found if isinstance(label, str))
+        return names, align_labels(labels, names, names, data_name=source.name)
+    ordered: list[Label] = [*sorted(label for label in labels if isinstance(label, int))]
+    ordered += sorted(label for label in labels if isinstance(label, str))
     classes = tuple(dict.fromkeys(str(label) for label in ordered))
-    if len(classes) > max(50, sum(found.values()) // 2):
+    if len(classes) > max(50, sum(labels.values()) // 2):
         raise DataError(
-            f"{source.name} has {len(classes)} different labels in {sum(found.values())} rows (found: "
+            f"{source.name} has {len(classes)} different labels in {sum(labels.values())} rows (found: "
             f"{listing(map(quote, ordered[:3]))} …), expected classes. Name the right column with --label-column."
         )
-    return classes, {label: classes.index(str(label)) for label in found}
+    return classes, {label: classes.index(str(label)) for label in labels}
 
 
 def _few_examples(counts: Counter[int], names: Sequence[str], data: str) -> list[str]:
@@ -166,7 +204,7 @@ def _few_examples(counts: Counter[int], names: Sequence[str], data: str) -> list
 
 
 def _empty_texts(texts: TextSet, data: str) -> list[str]:
-    empty = sum(not (one if isinstance(one, str) else one[1]).strip() for one in texts.inputs)
+    empty = sum(not (text if isinstance(text, str) else text[1]).strip() for text in texts.inputs)
     if not empty:
         return []
     return [f"{empty} of the {len(texts)} texts of {data} {'is' if empty == 1 else 'are'} empty; they are trained on."]
@@ -177,3 +215,40 @@ def _repeated_texts(train: TextSet, validation: TextSet, data: str) -> list[str]
     if not repeated:
         return []
     return [f"{repeated} texts of {data} are also trained on: the validation accuracy is too good to be true."]
+
+
+def rewriting_key(texts: TrainingData, seed: int, defenses: Sequence[Mapping[str, Any]]) -> str:
+    """A hash of all that rewritten texts depend on."""
+    parts = [texts.train.inputs, texts.train.labels, texts.classes, seed, list(defenses)]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def rewrite_data(folder: Path, texts: TrainingData, rewrite: Rewrite, seed: int, key: str) -> TrainingData:
+    """The data with its training texts rewritten; those saved in the folder, if they have the same key."""
+    saved = _load_rewritten(folder, key)
+    if saved is not None:
+        return replace(texts, train=saved)
+    inputs, labels = rewrite(texts.train.inputs, texts.train.labels, texts.classes, seed)
+    if len(inputs) != len(labels) or not inputs:
+        raise DataError(
+            f"A defense rewrote the training texts as {len(inputs)} texts with {len(labels)} labels; expected as "
+            "many labels as texts, and at least one."
+        )
+    return replace(texts, train=TextSet(tuple(inputs), tuple(labels)))
+
+
+def save_rewritten(folder: Path, texts: TrainingData, key: str) -> None:
+    """Write the rewritten texts into the folder, unless they are there."""
+    if _load_rewritten(folder, key) is None:
+        write_json(folder / REWRITTEN, {"key": key, "inputs": texts.train.inputs, "labels": texts.train.labels})
+
+
+def _load_rewritten(folder: Path, key: str) -> TextSet | None:
+    try:
+        content = json.loads((folder / REWRITTEN).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or content.get("key") != key:
+        return None
+    inputs: list[TextInput] = [text if isinstance(text, str) else (text[0], text[1]) for text in content["inputs"]]
+    return TextSet(tuple(inputs), tuple(content["labels"]))

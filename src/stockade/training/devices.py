@@ -1,7 +1,7 @@
 """Where a training computes and how precisely: one device, or several processes through `accelerate`.
 
-Several processes are used when there are several: when the command was started by `accelerate launch` or `torchrun`,
-which set WORLD_SIZE. Each process then takes its part of every batch, so the batch size is that of all together.
+There are several processes when `accelerate launch` or `torchrun` started the command (they set WORLD_SIZE). Each
+then takes its part of every batch, so the batch size is that of all together.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from stockade.core.errors import OptionError, ResourceMissing
 from stockade.models.huggingface import resolve_device
 from stockade.training.options import Precision
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 _TYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 class Device(Protocol):
-    """What the loop asks of the place it runs on."""
+    """The device or devices of a training, as the loop uses them."""
 
     device: torch.device
     rank: int
@@ -42,23 +42,23 @@ class Device(Protocol):
         """Clip the gradients and move the weights."""
         ...
 
-    def same(self, compute: Callable[[], Answer]) -> Answer:
-        """What the first process computes, in all of them."""
+    def same(self, compute: Callable[[], T]) -> T:
+        """The result of `compute` in the first process, in all of them."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """What a checkpoint must keep of it."""
+        """What a checkpoint must save of it."""
         ...
 
     def load_state(self, state: dict[str, Any]) -> None: ...
 
     def close(self) -> None:
-        """Wait until all processes have come so far."""
+        """Wait for all processes."""
         ...
 
 
 def make_device(name: str | None, precision: Precision) -> Device:
-    """The device of that name (the best there is without one), or all processes if there are several."""
+    """The device with this name (the best there is if it is None), or all processes if there are several."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return SeveralProcesses(name, precision)
     device = resolve_device(name or "auto")
@@ -110,7 +110,7 @@ class OneDevice:
         self._scaler.step(optimiser)
         self._scaler.update()
 
-    def same(self, compute: Callable[[], Answer]) -> Answer:
+    def same(self, compute: Callable[[], T]) -> T:
         return compute()
 
     def state(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class OneDevice:
             self._scaler.load_state_dict(state)
 
     def close(self) -> None:
-        """There is nobody to wait for."""
+        """There is no other process."""
 
 
 class SeveralProcesses:
@@ -162,7 +162,7 @@ class SeveralProcesses:
             self._accelerator.clip_grad_norm_(weights, clip)
         optimiser.step()
 
-    def same(self, compute: Callable[[], Answer]) -> Answer:
+    def same(self, compute: Callable[[], T]) -> T:
         from accelerate.utils import broadcast_object_list
 
         answers: list[Any] = [compute() if self.rank == 0 else None]

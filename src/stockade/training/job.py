@@ -17,17 +17,22 @@ from stockade.core.seeds import derive_seed
 from stockade.datasets import DataSource, load_data
 from stockade.models.encoding import TextEncoder
 from stockade.training import folder as folders
-from stockade.training import rewriting
 from stockade.training.batches import Batches, WordDropout
-from stockade.training.checkpoint import Checkpoints
-from stockade.training.data import HOLD_OUT, TextSet, TrainingData, prepare_data, prepare_texts
+from stockade.training.checkpoint import Checkpoints, isolated_generators, seed_all
+from stockade.training.data import (
+    HOLD_OUT,
+    TextSet,
+    TrainingData,
+    prepare_data,
+    prepare_texts,
+    rewrite_data,
+    rewriting_key,
+    save_rewritten,
+)
 from stockade.training.devices import Device, make_device
-from stockade.training.evaluation import evaluate_classes, evaluate_loss
-from stockade.training.generators import own_generators, seed_all
-from stockade.training.kit import MakeObjective, Rewrite, TrainingKit
-from stockade.training.loop import Observer, Training, fit, make_optimiser
+from stockade.training.loop import Observer, Training, evaluate_classes, evaluate_loss, fit, make_optimiser
 from stockade.training.network import Origin, Start, language_objective, make_encoder, shape_fingerprint
-from stockade.training.objective import CrossEntropy, Objective, class_weights
+from stockade.training.objective import CrossEntropy, MakeObjective, Objective, Rewrite, TrainingKit, class_weights
 from stockade.training.options import FREE_ON_RESUME, TrainingOptions
 from stockade.training.recording import Recorder, Trained
 from stockade.training.state import State
@@ -56,8 +61,8 @@ def train(
     """Train `origin` on `data` into the folder `out`.
 
     `data` and `validation` are data sources or references to some; without `validation` a seeded share of each class
-    is held out. `objective` changes the loss (see `objective.py`), or makes what does (see `kit.py`); `rewrite` changes
-    the training texts; `defenses` describes both in the record. `request` is kept in the folder's record for whoever
+    is held out. `objective` changes the loss, or makes what does from a training kit; `rewrite` changes the training
+    texts; `defenses` describes both in the record. `request` is kept in the folder's record for whoever
     wants to repeat the training. A folder that is complete already is only read.
     """
     out = Path(out)
@@ -65,20 +70,20 @@ def train(
         refuse_existing(out, folders.RECORD)
     read = partial(load_data, empty_texts=True, needs_labels=not origin.is_language_model)
     source, other = read(data), None if validation is None else read(validation)
-    with own_generators():
+    with isolated_generators():
         place = make_device(device, options.precision)
         start = origin.load()
         texts = _texts(source, other, origin, start, labels, label_map, hold_out, options.seed)
-        key = "" if rewrite is None else rewriting.key_of(texts, options.seed, defenses)
+        key = "" if rewrite is None else rewriting_key(texts, options.seed, defenses)
         if rewrite is not None:
-            texts = place.same(partial(rewriting.rewritten, out, texts, rewrite, options.seed, key))
+            texts = place.same(partial(rewrite_data, out, texts, rewrite, options.seed, key))
         seed_all(derive_seed(options.seed, "build"))
         model, tokenizer = _model(origin, start, texts, options.seed)
         training = _training(model, tokenizer, texts, objective, place, options, start is not None)
         config = _config(origin, start, model, texts, options, objective, defenses, request or {})
         place.same(partial(folders.begin, out, config, resume))
         if rewrite is not None:
-            place.same(partial(rewriting.keep, out, texts, key))
+            place.same(partial(save_rewritten, out, texts, key))
         record = folders.read_record(out)
         if record["complete"]:
             return Trained.read(out, record)
@@ -144,28 +149,36 @@ def _training(
         part = texts.train
         goal = objective(
             TrainingKit(
-                network,
-                tokenizer,
-                encoder,
-                texts.classes,
-                part.inputs,
-                part.labels,
-                goal,
-                options.seed,
-                trained,
+                network=network,
+                tokenizer=tokenizer,
+                encoder=encoder,
+                classes=texts.classes,
+                inputs=part.inputs,
+                labels=part.labels,
+                plain=goal,
+                seed=options.seed,
+                trained=trained,
             )
         )
     elif objective is not None:
         goal = objective
     train = _batches(texts.train, encoder, place, options, dropout, place.rank, place.world)
-    judged = _batches(texts.validation, encoder, place, options)
+    validation = _batches(texts.validation, encoder, place, options)
     evaluate = (
-        partial(evaluate_classes, network, judged, goal, len(texts.classes))
+        partial(evaluate_classes, network, validation, goal, len(texts.classes))
         if texts.classes
-        else partial(evaluate_loss, network, judged, goal)
+        else partial(evaluate_loss, network, validation, goal)
     )
     model, optimiser = place.prepare(network, make_optimiser(network, options))
-    return Training(model, optimiser, goal, train, evaluate, place, options)
+    return Training(
+        model=model,
+        optimiser=optimiser,
+        objective=goal,
+        batches=train,
+        evaluate=evaluate,
+        device=place,
+        options=options,
+    )
 
 
 def _batches(
@@ -178,18 +191,18 @@ def _batches(
     world: int = 1,
 ) -> Batches:
     return Batches(
-        texts.inputs,
-        np.array(texts.labels, dtype=np.int64),
-        encoder.encode(texts.inputs),
-        encoder,
-        options.batch,
-        options.seed,
-        place.device,
-        place.backward,
-        dropout,
-        rank,
-        world,
-        options.epochs,
+        inputs=texts.inputs,
+        labels=np.array(texts.labels, dtype=np.int64),
+        encoded=encoder.encode(texts.inputs),
+        encoder=encoder,
+        size=options.batch,
+        seed=options.seed,
+        device=place.device,
+        backward=place.backward,
+        dropout=dropout,
+        rank=rank,
+        world=world,
+        epochs=options.epochs,
     )
 
 

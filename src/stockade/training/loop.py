@@ -1,34 +1,38 @@
-"""The training loop: epochs, batches, loss, backward, step; nothing else happens here.
+"""The training loop: batches, loss, backward pass, step, and after each epoch the validation.
 
-Everything it needs is made elsewhere: the batches, the objective (what is made smaller), the device (where and how
-precisely), the checkpoints (what survives a crash).
+Everything it needs is made elsewhere: the batches, the objective (the loss), the device (where and how precisely), the
+checkpoints (what survives a crash).
 """
 
 from __future__ import annotations
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional
 
 from stockade.core.errors import InputError
 from stockade.training.batches import Batches
 from stockade.training.checkpoint import Checkpoints
 from stockade.training.devices import Device
-from stockade.training.interrupts import gentle_interrupt
-from stockade.training.objective import Batch, Objective
-from stockade.training.options import TrainingOptions
-from stockade.training.schedules import rate_factor
+from stockade.training.objective import Batch, Objective, logits_of, validation_batch
+from stockade.training.options import Schedule, TrainingOptions
 from stockade.training.state import Evaluation, State
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What an observer is told after each step (`finished` is False) and after each epoch."""
+    """How far a training is: observers get one after each step, and one with `finished` after each epoch."""
 
     epoch: int
     epochs: int
@@ -36,16 +40,19 @@ class Progress:
     steps: int
     loss: float
     validation: Evaluation | None
-    """The last one there was."""
+    """Of the last epoch that has ended."""
     finished: bool = False
 
 
 Observer = Callable[[Progress], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """A model with all that it is trained with. `model` is what is called; `optimiser` moves its weights."""
+    """A model with all that it is trained with.
+
+    `model` is what the loop calls: the network, or what stands around it where several processes train together.
+    """
 
     model: nn.Module
     optimiser: torch.optim.Optimizer
@@ -67,6 +74,23 @@ class Training:
         return options.learning_rate * rate_factor(options.schedule, step, length, options.warm_up)
 
 
+def rate_factor(schedule: Schedule, step: int, steps: int, warm_up: float = 0.0) -> float:
+    """The factor of the learning rate at `step` (from 0) of `steps`.
+
+    It rises linearly through the first `warm_up` share of the steps, then falls linearly to zero, along half a cosine
+    to zero, or stays. A function of the step alone: a checkpoint has nothing to save of it.
+    """
+    warm = int(warm_up * steps)
+    if step < warm:
+        return (step + 1) / warm
+    done = (step - warm) / max(1, steps - warm)
+    if schedule == "linear":
+        return max(0.0, 1.0 - done)
+    if schedule == "cosine":
+        return 0.5 * (1.0 + math.cos(math.pi * min(1.0, done)))
+    return 1.0
+
+
 def make_optimiser(model: nn.Module, options: TrainingOptions) -> torch.optim.Optimizer:
     """AdamW over the weights that may be trained."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
@@ -76,9 +100,9 @@ def make_optimiser(model: nn.Module, options: TrainingOptions) -> torch.optim.Op
 
 
 def fit(training: Training, state: State, checkpoints: Checkpoints, observe: Observer) -> State:
-    """Train from where `state` stands to the end; the weights of the best epoch are in `checkpoints` then.
+    """Train from where `state` stands to the end; `checkpoints` then has the weights of the best epoch.
 
-    Stops early after `patience` epochs without a better validation score. Ctrl-C ends the step, saves and raises.
+    Stops early after `patience` epochs without a better validation score. Ctrl-C finishes the step, saves and raises.
     """
     options, saved = training.options, time.monotonic()
     started = time.monotonic() - state.seconds
@@ -107,7 +131,7 @@ def fit(training: Training, state: State, checkpoints: Checkpoints, observe: Obs
 
 
 def take_step(training: Training, batch: Batch, step: int) -> float:
-    """One batch forward, its loss backward, one move of the weights; the loss."""
+    """Move the weights once, on one batch; returns its loss."""
     for group in training.optimiser.param_groups:
         group["lr"] = training.rate(step)
     training.optimiser.zero_grad(set_to_none=True)
@@ -128,4 +152,67 @@ def take_step(training: Training, batch: Batch, step: int) -> float:
 def _progress(training: Training, state: State, loss: float, finished: bool = False) -> Progress:
     last = state.history[-1].validation if state.history else None
     epoch = state.epoch if finished else state.epoch + 1
-    return Progress(epoch, training.options.epochs, state.step, training.steps, loss, last, finished)
+    return Progress(
+        epoch=epoch,
+        epochs=training.options.epochs,
+        step=state.step,
+        steps=training.steps,
+        loss=loss,
+        validation=last,
+        finished=finished,
+    )
+
+
+@torch.inference_mode()
+def evaluate_classes(model: nn.Module, texts: Batches, objective: Objective, classes: int) -> Evaluation:
+    """The mean cross-entropy of validation texts, and how many of each class are right.
+
+    The texts are those that a defense shows to the model when it is asked (`objective.validation_batch`).
+    """
+    model.eval()
+    loss, right = 0.0, np.zeros(classes, dtype=np.int64)
+    for batch in texts.by_length():
+        logits = logits_of(model(**validation_batch(objective, batch).tensors))
+        loss += float(functional.cross_entropy(logits, batch.labels, reduction="sum"))
+        hits = batch.labels[logits.argmax(1) == batch.labels].cpu()
+        right += np.bincount(hits.numpy(), minlength=classes)
+    totals = np.bincount(texts.labels, minlength=classes)
+    return Evaluation(loss / len(texts.inputs), tuple(map(int, right)), tuple(map(int, totals)))
+
+
+@torch.inference_mode()
+def evaluate_loss(model: nn.Module, texts: Batches, objective: Objective) -> Evaluation:
+    """The mean of the objective's loss over validation texts, each batch weighted by its tokens."""
+    model.eval()
+    total, tokens = 0.0, 0
+    for batch in texts.by_length():
+        size = int(batch.tensors["attention_mask"].sum())
+        total, tokens = total + float(objective.loss(model, batch)) * size, tokens + size
+    return Evaluation(total / max(1, tokens))
+
+
+@contextmanager
+def gentle_interrupt() -> Iterator[Callable[[], bool]]:
+    """Holds Ctrl-C and SIGTERM back, so that a checkpoint never has half a step.
+
+    Yields a function that says whether one of them has come; the second one interrupts at once.
+    """
+    interrupted = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted.is_set
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in signals}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+
+    for number in signals:
+        signal.signal(number, note)
+    try:
+        yield interrupted.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

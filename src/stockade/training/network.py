@@ -1,4 +1,4 @@
-"""The model that is trained: built by its name in the zoo, or a trained one that is trained further."""
+"""The model that is trained: built by its name in the zoo, or a trained model that is trained further."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.text import TextInput
 from stockade.models.encoding import TextEncoder
-from stockade.training.objective import NextWords, Objective, OwnLoss, joined
+from stockade.training.objective import ModelLoss, NextWords, Objective, joined
 
 LANGUAGE_MODEL = "biLM"
 
@@ -21,10 +21,23 @@ Builder = Callable[[Sequence[TextInput], Sequence[str], int], tuple[Any, Any]]
 """Makes (model, tokenizer) from the training texts, the names of the classes and a seed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Where the model comes from. Either an `architecture` of the zoo, built from `sources` (word vectors, checkpoints)
-    with `sizes`, or a `model` to train further: a reference or a (model, tokenizer), of which a copy is trained.
+    """Where the model of a training comes from: an architecture that is built, or a trained model.
+
+    Parameters
+    ----------
+    architecture
+        A name of the zoo, such as CNN-W-GloVe-2.
+    model
+        A model to train further in place of an architecture: a reference, or (model, tokenizer), of which a copy is
+        trained.
+    sources, sizes
+        What the architecture is built from (word vectors, checkpoints), and sizes other than its defaults.
+    builder
+        Builds the architecture in the zoo's place.
+    device
+        Where a trained model is loaded.
     """
 
     architecture: str | None = None
@@ -32,7 +45,6 @@ class Origin:
     sources: Mapping[str, str] = field(default_factory=dict)
     sizes: Mapping[str, Any] = field(default_factory=dict)
     builder: Builder | None = None
-    """Builds the architecture in the zoo's place."""
     device: str | None = None
 
     def __post_init__(self) -> None:
@@ -64,14 +76,14 @@ class Origin:
 
         sizes = dict(self.sizes)
         if self.is_language_model:
-            return build_bilm([joined(one) for one in texts], seed=seed, options=sizes)
+            return build_bilm([joined(text) for text in texts], seed=seed, options=sizes)
         sources = Sources(**self.sources)
         return build_model(self.architecture, texts, classes, sources=sources, seed=seed, options=sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A trained model to begin at."""
+    """A trained model that a training begins at."""
 
     model: Any
     tokenizer: Any
@@ -97,17 +109,17 @@ def _trained(reference: object, device: str | None) -> Start:
 
 
 def language_objective(model: Any, tokenizer: Any, texts: Sequence[TextInput]) -> Objective:
-    """What a language model is trained to do: the zoo's predicts words, others know their loss themselves."""
+    """The objective of a language model: words of the zoo's vocabulary, or the loss that the model computes itself."""
     from stockade.models.zoo.bilm import BiLm
     from stockade.models.zoo.bilm_words import BiLmWords
 
     if isinstance(model, BiLm):
         return NextWords(BiLmWords.of(tokenizer, map(joined, texts), model.config.words))
-    return OwnLoss()
+    return ModelLoss()
 
 
 def make_encoder(model: Any, tokenizer: Any, max_length: int | None) -> TextEncoder:
-    """The model's text encoder, cutting at `max_length` if that is less than the model can read.
+    """The model's text encoder, which cuts texts at `max_length` if that is less than the model can read.
 
     The tokenizer remembers the limit, so that the trained model is attacked on what it was trained on.
     """

@@ -1,4 +1,4 @@
-"""What a training makes smaller. A defense that changes training is an `Objective` of its own.
+"""The loss of a training, and the seam where defenses change it. A defense that acts in training is an `Objective`.
 
     class Remask:                                              # RanMASK's training, in full
         def augment(self, batch: Batch) -> Batch:
@@ -13,6 +13,7 @@ state is part of every checkpoint: an interrupted and resumed training then ends
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,35 +26,51 @@ from torch.nn import functional
 
 from stockade.core.errors import OptionError
 from stockade.core.text import TextInput
+from stockade.models.encoding import TextEncoder
 from stockade.models.encoding import logits_of as plain_logits
 from stockade.training.options import ClassWeights
 
 if TYPE_CHECKING:
+    from stockade.models.huggingface import HuggingFaceClassifier
     from stockade.models.zoo.bilm_words import BiLmWords
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Some texts of the training data: as they were given, and as the model's arguments."""
+    """Some texts of the training data, as strings and as the model's arguments.
+
+    Parameters
+    ----------
+    inputs, labels
+        The texts and the numbers of their classes.
+    tensors
+        The texts as arguments of the model's forward pass.
+    rng
+        Random choices of this step; depends on the seed and the step alone.
+    encode
+        Tokenises and pads other texts for the model.
+    backward
+        For objectives of several passes: adds the gradient of this part of the loss to the weights now; `loss` returns
+        the last part.
+    progress
+        The share of the training that is over, from 0 to 1.
+    """
 
     inputs: tuple[TextInput, ...]
     labels: Tensor
     tensors: Mapping[str, Tensor]
     rng: Random
     encode: Callable[[Sequence[TextInput]], Mapping[str, Tensor]]
-    """Tokenises and pads texts for the model."""
     backward: Callable[[Tensor], None]
-    """For objectives of several passes: adds this part's gradient to the weights now; `loss` returns the last part."""
     progress: float = 0.0
-    """How much of the training is over, from 0 to 1."""
 
     def __len__(self) -> int:
         return len(self.inputs)
 
     def with_inputs(self, inputs: Sequence[TextInput], labels: Tensor | None = None) -> Batch:
         """The batch with other texts, tokenised anew; with other labels too if their number differs."""
-        kept = self.labels if labels is None else labels
-        return replace(self, inputs=tuple(inputs), labels=kept, tensors=self.encode(inputs))
+        labels = self.labels if labels is None else labels
+        return replace(self, inputs=tuple(inputs), labels=labels, tensors=self.encode(inputs))
 
 
 class Objective(Protocol):
@@ -69,24 +86,90 @@ class Objective(Protocol):
 
 
 @runtime_checkable
-class JudgedObjective(Protocol):
-    """An objective of a model that is asked about other texts than those it is given, and so is judged on such."""
+class ValidatingObjective(Protocol):
+    """An objective whose model will read other texts than users write, and is validated on such."""
 
-    def judged(self, batch: Batch) -> Batch:
-        """Validation texts as the model will be asked about them. Random choices depend on the batch alone, so that
-        every epoch is judged on the same.
+    def validation_batch(self, batch: Batch) -> Batch:
+        """Validation texts as the model will read them.
+
+        Random choices depend on the batch alone, so that every epoch is validated on the same texts.
         """
         ...
 
 
-def as_judged(objective: Objective, batch: Batch) -> Batch:
-    """The texts on which an objective's model is judged: those given, unless it says otherwise."""
-    return objective.judged(batch) if isinstance(objective, JudgedObjective) else batch
+def validation_batch(objective: Objective, batch: Batch) -> Batch:
+    """The texts on which an objective's model is validated: the batch itself, unless the objective changes it."""
+    return objective.validation_batch(batch) if isinstance(objective, ValidatingObjective) else batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingKit:
+    """What a defense makes its objective from: the model to be trained, its data, and the objective so far.
+
+    Parameters
+    ----------
+    network, tokenizer, encoder
+        The model; `encoder` makes its arguments from texts.
+    classes, inputs, labels
+        The names of the classes, and the training texts with the numbers of their classes.
+    plain
+        The objective without this defense: cross-entropy with class weights, or that of the defense inside.
+    seed
+        The seed of the training.
+    trained
+        Whether the training starts from a trained model.
+    """
+
+    network: Any
+    tokenizer: Any
+    encoder: TextEncoder
+    classes: tuple[str, ...]
+    inputs: Sequence[TextInput]
+    labels: Sequence[int]
+    plain: Objective
+    seed: int
+    trained: bool
+
+    def frozen(self) -> HuggingFaceClassifier:
+        """A copy of the model as it is now, which the training does not touch."""
+        from stockade.models.huggingface import HuggingFaceClassifier
+
+        return HuggingFaceClassifier(copy.deepcopy(self.network), self.tokenizer, labels=self.classes)
+
+
+MakeObjective = Callable[[TrainingKit], Objective]
+
+Rewrite = Callable[
+    [Sequence[TextInput], Sequence[int], tuple[str, ...], int], tuple[Sequence[TextInput], Sequence[int]]
+]
+"""Texts, the numbers of their classes, the names of the classes and a seed, to the texts and numbers to train on."""
+
+
+@runtime_checkable
+class TrainingDefense(Protocol):
+    """A defense that changes the steps of a training.
+
+    It leaves to `kit.plain` what it does not change itself, so that defenses can be combined.
+    """
+
+    def objective(self, kit: TrainingKit) -> Objective: ...
+
+
+@runtime_checkable
+class RewritingDefense(Protocol):
+    """A defense that changes the training texts before the model is built.
+
+    The same texts and seed must give the same texts again, so that a training can be resumed.
+    """
+
+    def rewrite(
+        self, inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
+    ) -> tuple[Sequence[TextInput], Sequence[int]]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class CrossEntropy:
-    """The usual objective of a classifier, with a weight for each class if its mistakes should not count alike."""
+    """The usual objective of a classifier; `weights` says what mistakes of each class cost, if not all the same."""
 
     weights: Tensor | None = None
 
@@ -98,15 +181,15 @@ class CrossEntropy:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnLoss:
-    """For models whose forward pass returns its own `loss`, such as language models; labels are not looked at."""
+class ModelLoss:
+    """The `loss` that a model's forward pass returns, as language models do; labels are not used."""
 
     def augment(self, batch: Batch) -> Batch:
         return batch
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        found: Tensor = model(**batch.tensors).loss
-        return found
+        loss: Tensor = model(**batch.tensors).loss
+        return loss
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,34 +202,34 @@ class NextWords:
         return batch
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        numbers = self.words.labels([joined(one) for one in batch.inputs])
+        numbers = self.words.labels([joined(text) for text in batch.inputs])
         width = max(1, *map(len, numbers))
         labels = torch.tensor([row + [-1] * (width - len(row)) for row in numbers], device=batch.labels.device)
-        found: Tensor = model(**batch.tensors, labels=labels).loss
-        return found
+        loss: Tensor = model(**batch.tensors, labels=labels).loss
+        return loss
 
 
 def joined(text: TextInput) -> str:
-    """A text, or both sides of a pair as one."""
+    """A text, or both sides of a pair as one string."""
     return text if isinstance(text, str) else " ".join(text)
 
 
 def logits_of(output: Any) -> Tensor:
-    """The logits of what a model answered, in float32 or better."""
+    """The logits in a model's output, in float32 or better."""
     logits = plain_logits(output)
     return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
 
 
-def class_weights(wanted: ClassWeights, labels: Sequence[int], classes: Sequence[str]) -> Tensor | None:
+def class_weights(weighting: ClassWeights, labels: Sequence[int], classes: Sequence[str]) -> Tensor | None:
     """A weight per class; balanced ones make all classes count the same in sum, and are 1 on average over the texts."""
-    if wanted == "none":
+    if weighting == "none":
         return None
-    if wanted == "balanced":
+    if weighting == "balanced":
         counts = Counter(labels)
         return torch.tensor([len(labels) / (len(classes) * max(1, counts[number])) for number in range(len(classes))])
-    if len(wanted) != len(classes):
+    if len(weighting) != len(classes):
         raise OptionError(
-            f"There are {len(wanted)} class weights for {len(classes)} classes ({', '.join(classes)}); "
+            f"There are {len(weighting)} class weights for {len(classes)} classes ({', '.join(classes)}); "
             "give one for each, in this order."
         )
-    return torch.tensor(wanted)
+    return torch.tensor(weighting)

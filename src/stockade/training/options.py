@@ -1,9 +1,10 @@
-"""Every number that decides how a model is trained, checked when it is given."""
+"""How a model is trained: every option, checked when it is set, and the presets that go with models and papers."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -18,16 +19,40 @@ FREE_ON_RESUME = ("checkpoint_minutes",)
 """Options that do not change the weights, so a resumed training may have others."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingOptions:
-    """How a model is trained.
+    """Hyperparameters of a training; every one is recorded in its folder.
 
-    `warm_up` is the share of all steps in which the rate rises from zero. `clip` bounds the norm of the gradient,
-    `clip_value` each of its numbers; None leaves it alone. `patience` is the number of epochs without a better
-    validation score before the training stops; None trains all epochs. `max_length` cuts texts to that many tokens;
-    None cuts where the model must. `word_dropout` turns that share of the tokens into the unknown one at every step,
-    so that unknown words mean something. `schedule_unit` "texts" reproduces code that counts texts where it means
-    batches, after which the rate has hardly decayed.
+    Parameters
+    ----------
+    epochs
+        Passes over the training texts.
+    batch
+        Texts per step, over all processes together.
+    learning_rate, weight_decay, epsilon
+        Of AdamW.
+    schedule
+        How the learning rate falls after the warm-up: linear, cosine or constant.
+    schedule_unit
+        "texts" reproduces code that counts texts where it means batches, so that the rate hardly decays.
+    warm_up
+        The share of all steps in which the learning rate rises from zero.
+    clip, clip_value
+        Upper bounds of the gradient's norm and of each of its numbers; None for no bound.
+    patience
+        Epochs without a better validation score before the training stops; None trains all epochs.
+    class_weights
+        What mistakes cost: none, balanced, or a number per class.
+    max_length
+        Texts are cut to that many tokens; None cuts where the model must.
+    seed
+        Decides all random choices.
+    precision
+        The number format of the forward passes; auto is bfloat16 on GPUs that have it, else float32.
+    checkpoint_minutes
+        Minutes between two checkpoints within an epoch.
+    word_dropout
+        The share of tokens that each step turns into the unknown token, so that unknown words mean something.
     """
 
     epochs: int = 8
@@ -67,14 +92,12 @@ class TrainingOptions:
 
     def described(self) -> dict[str, Any]:
         """The options as they are written into files."""
-        found = dataclasses.asdict(self)
         weights = self.class_weights
-        return {**found, "class_weights": list(weights) if isinstance(weights, tuple) else weights}
+        plain = list(weights) if isinstance(weights, tuple) else weights
+        return {**dataclasses.asdict(self), "class_weights": plain}
 
     def changed(self, **options: Any) -> TrainingOptions:
-        """The same options but for those that are given; text from a command line or file is read as the field's
-        type.
-        """
+        """A copy with some options changed; strings, as from a command line, are converted to the option's type."""
         types = get_type_hints(TrainingOptions)
         for name in options:
             if name not in types:
@@ -149,3 +172,64 @@ def _check_weights(weights: ClassWeights) -> None:
         raise OptionError(
             f"The class weights are {weights}, expected none, balanced, or a number of at least 0 per class."
         )
+
+
+_WORD = TrainingOptions(
+    epochs=8, batch=50, learning_rate=1e-3, weight_decay=0.01, patience=3, word_dropout=0.05, max_length=512
+)
+_CHARACTER = TrainingOptions(epochs=12, batch=50, learning_rate=1e-3, weight_decay=0.01, warm_up=0.03, patience=4)
+_TRANSFORMER = TrainingOptions(
+    epochs=4, batch=32, learning_rate=2e-5, weight_decay=0.01, warm_up=0.06, patience=2, max_length=256
+)
+_MINILM = TrainingOptions(
+    epochs=4, batch=32, learning_rate=1e-4, weight_decay=0.01, warm_up=0.06, patience=2, max_length=256
+)
+_SCRATCH = TrainingOptions(
+    epochs=12, batch=32, learning_rate=3e-4, weight_decay=0.01, warm_up=0.1, patience=4, max_length=256
+)
+_BILM = TrainingOptions(epochs=10, batch=32, learning_rate=1e-3, weight_decay=0.0, warm_up=0.03, patience=2)
+_RANMASK = TrainingOptions(
+    epochs=20, batch=32, learning_rate=5e-5, weight_decay=1e-6, schedule="cosine", clip=1.0, max_length=128
+)
+_FIREBERT = TrainingOptions(
+    epochs=5, batch=32, learning_rate=2e-5, weight_decay=0.0, epsilon=1e-8, clip=1.0, max_length=128
+)
+_FACT = _FIREBERT.changed(epochs=1, batch=7, schedule_unit="texts")
+
+PRESETS: dict[str, tuple[TrainingOptions, str]] = {
+    "zoo-word": (_WORD, "word-level CNNs and LSTMs"),
+    "zoo-character": (_CHARACTER, "models that read characters"),
+    "minilm": (_MINILM, "MiniLM, all weights"),
+    "transformer": (_TRANSFORMER, "BERT, RoBERTa and their kin"),
+    "scratch": (_SCRATCH, "transformers that begin at random weights"),
+    "bilm": (_BILM, "a two-way language model"),
+    "ranmask": (_RANMASK, "RanMASK as its text says (Zeng et al. 2023); IMDB: max length 256"),
+    "ranmask-authors": (_RANMASK.changed(epochs=10), "RanMASK as its code does: 10 epochs"),
+    "firebert": (_FIREBERT, "the re-tuned baseline of FireBERT (MNLI); IMDB: batch 20, length 256"),
+    "fact": (_FACT, "FireBERT's co-tuning (MNLI)"),
+    "fact-imdb": (_FACT.changed(batch=2, max_length=256), "FireBERT's co-tuning (IMDB)"),
+}
+
+_BY_NAME = (
+    (r"bilm", "bilm"),
+    (r"minilm", "minilm"),
+    (r"nopt", "scratch"),
+    (r"bert|electra|xlnet|deberta", "transformer"),
+    (r"-(w?c)-|char", "zoo-character"),
+    (r"cnn|lstm|gru", "zoo-word"),
+)
+
+
+def preset(name: str) -> TrainingOptions:
+    """The training options of a preset, by its name."""
+    if name not in PRESETS:
+        raise unknown_name("training preset", name, PRESETS)
+    return PRESETS[name][0]
+
+
+def preset_for(architecture: str) -> str:
+    """The name of the preset that suits a model, from its name in the zoo or the `model_type` of its config."""
+    for pattern, name in _BY_NAME:
+        if re.search(pattern, architecture.lower()):
+            return name
+    return "transformer"

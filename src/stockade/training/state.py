@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 _POINTS = 400
-"""Points of the loss curve that are kept, however long the training is."""
+"""Points of the loss curve, however long the training is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A model on the validation texts: the mean loss, and for classifiers how many texts of each class it gets
-    right.
-    """
+    """A model on the validation texts: its mean loss and, for classifiers, the right answers and texts per class."""
 
     loss: float
     right: tuple[int, ...] = ()
@@ -31,9 +29,9 @@ class Evaluation:
         return self.accuracy or 0.0, -self.loss
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch:
-    """What came out of one epoch. `seconds` are those of the training until its end."""
+    """The result of one epoch; `steps` and `seconds` are those of the training until the epoch's end."""
 
     number: int
     steps: int
@@ -43,20 +41,30 @@ class Epoch:
 
     def described(self) -> dict[str, Any]:
         """The epoch as it is written into files."""
-        found = dataclasses.asdict(self)
-        found["validation"] = {**found["validation"], "accuracy": self.validation.accuracy}
-        return found
+        document = dataclasses.asdict(self)
+        document["validation"] = {**document["validation"], "accuracy": self.validation.accuracy}
+        return document
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> Epoch:
-        said = found["validation"]
-        validation = Evaluation(said["loss"], tuple(said["right"]), tuple(said["totals"]))
-        return cls(found["number"], found["steps"], found["loss"], validation, found["seconds"])
+    def read(cls, document: Mapping[str, Any]) -> Epoch:
+        values = document["validation"]
+        validation = Evaluation(values["loss"], tuple(values["right"]), tuple(values["totals"]))
+        return cls(
+            number=document["number"],
+            steps=document["steps"],
+            loss=document["loss"],
+            validation=validation,
+            seconds=document["seconds"],
+        )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class State:
-    """Counts `epoch` from 0: it is the epoch that is running, of which `batch` batches are done."""
+    """Everything but the weights: where the running epoch stands, and how the earlier ones went.
+
+    `epoch` is the running one, counted from 0, of which `batch` batches are done; `loss` is the sum over its `texts`.
+    `step` and `seconds` are those of the whole training, `recent` the losses since the last point of `curve`.
+    """
 
     epoch: int = 0
     batch: int = 0
@@ -82,8 +90,14 @@ class State:
             self.recent.clear()
 
     def end_epoch(self, validation: Evaluation, seconds: float) -> Epoch:
-        """Close the running epoch; the one after it has begun."""
-        finished = Epoch(self.epoch + 1, self.step, self.loss / max(1, self.texts), validation, round(seconds, 3))
+        """Close the running epoch and begin the next."""
+        finished = Epoch(
+            number=self.epoch + 1,
+            steps=self.step,
+            loss=self.loss / max(1, self.texts),
+            validation=validation,
+            seconds=round(seconds, 3),
+        )
         self.history.append(finished)
         self.epoch, self.batch, self.loss, self.texts = self.epoch + 1, 0, 0.0, 0
         return finished
@@ -94,11 +108,11 @@ class State:
         return patience is not None and best is not None and len(self.history) - best.number >= patience
 
     def described(self) -> dict[str, Any]:
-        found = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        return {**found, "history": [epoch.described() for epoch in self.history]}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {**values, "history": [epoch.described() for epoch in self.history]}
 
     @classmethod
-    def read(cls, found: Mapping[str, Any]) -> State:
-        history = [Epoch.read(epoch) for epoch in found["history"]]
-        curve = [(int(step), float(loss)) for step, loss in found["curve"]]
-        return cls(**{**found, "history": history, "curve": curve})
+    def read(cls, document: Mapping[str, Any]) -> State:
+        history = [Epoch.read(epoch) for epoch in document["history"]]
+        curve = [(int(step), float(loss)) for step, loss in document["curve"]]
+        return cls(**{**document, "history": history, "curve": curve})
