@@ -1,0 +1,61 @@
+"""What every command does with a job: watch it, survive Ctrl-C, write the report, print it in short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from stockade.cli.progress import watch
+from stockade.core.errors import InputError, OptionError
+from stockade.experiment.progress import Observer
+from stockade.experiment.result import Result
+from stockade.experiment.workspace import MANIFEST
+
+REPORT = "report.html"
+EXIT_INTERRUPTED = 130
+
+
+def run_job(out: Path, start: Callable[[Observer], Result]) -> int:
+    """Run a job under a progress bar, then report it; Ctrl-C leaves a job that can be resumed.
+
+    Parameters
+    ----------
+    out
+        The folder of the job.
+    start
+        Runs it, given who watches.
+    """
+    try:
+        with watch() as observer:
+            result = start(observer)
+    except KeyboardInterrupt:
+        begun = (out / MANIFEST).exists()
+        advice = f"resume with: stockade resume {out}" if begun else "nothing was begun."
+        click.echo(f"stockade: interrupted; {advice}", err=True)
+        return EXIT_INTERRUPTED
+    report(result)
+    return 0
+
+
+def report(result: Result) -> None:
+    """Write the report into the folder and print it in short; a job without a single usable result is an error."""
+    from stockade.report.render_terminal import standard_output
+
+    document = result.document()
+    page = document.write(result.folder / REPORT)
+    screen = standard_output()
+    document.brief().to_terminal(screen)
+    screen.print(f"Results: {result.folder}  ·  report: {page}", soft_wrap=True, highlight=False)
+    problem = result.problem()
+    if problem is not None:
+        raise InputError(problem)
+
+
+def output_folder(out: Path | None, kind: str, resume: bool = False) -> Path:
+    """The folder of a job: the one that was named, else a new one with the date in its name."""
+    if out is None and resume:
+        raise OptionError("--resume needs the job's folder: name it with --out.")
+    return out or Path("runs") / f"{kind}-{datetime.now():%Y%m%d-%H%M%S}"

@@ -1,0 +1,182 @@
+"""Models and data as users name them: how they are read, what a manifest records of them, what is checked first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stockade.core.errors import ModelError, OptionError, RunError
+from stockade.core.protocols import Classifier, Fingerprinted
+from stockade.core.text import TextInput
+from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, load_data
+from stockade.defenses.defended import defenses_of, remarks_on
+from stockade.defenses.folders import load_defenses
+from stockade.defenses.registry import NamedDefense
+from stockade.engine.batching import TuningMemory
+from stockade.models import load_model
+
+PYTHON_OBJECT = "a Python object"
+"""How the reference of something begins that was given as an object, and that nobody can find again by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOptions:
+    """How to read the data.
+
+    Parameters
+    ----------
+    text_column, label_column, premise_column
+        The columns of the text (of the hypothesis in pairs), of the label and of the premise; guessed if None.
+    label_map
+        The model's class for a label of the data, where their names differ.
+    """
+
+    text_column: str | None = None
+    label_column: str | None = None
+    premise_column: str | None = None
+    label_map: Mapping[str, str] = field(default_factory=dict)
+
+    def load(self, data: object, *, empty_texts: bool = False, needs_labels: bool = True) -> DataSource:
+        """The rows of `data`, which is a reference or an object that `st.load_data` takes."""
+        return load_data(
+            data,
+            text_column=self.text_column,
+            label_column=self.label_column,
+            premise_column=self.premise_column,
+            empty_texts=empty_texts,
+            needs_labels=needs_labels,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """How to load the model, and what its outputs are.
+
+    Parameters
+    ----------
+    labels
+        Class names in the order of the model's outputs, for models that do not name them.
+    outputs
+        What a callable returns: `"probabilities"` or `"logits"`.
+    device
+        `"cpu"`, `"cuda"`, `"mps"`; the best there is if None.
+    allow_pickle
+        Load weights that can run code when they are read. Only for files you trust.
+    trust_remote_code
+        Run the code that comes with a model. Only for models you trust.
+    """
+
+    labels: Sequence[str] | None = None
+    outputs: str = "probabilities"
+    device: str | None = None
+    allow_pickle: bool = False
+    trust_remote_code: bool = False
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether a model loaded with these options may run code of whoever made it."""
+        return self.allow_pickle or self.trust_remote_code
+
+    def load(self, model: object) -> Classifier:
+        """The model without any defense."""
+        return load_model(
+            model,
+            labels=self.labels,
+            device=self.device,
+            outputs=self.outputs,
+            allow_pickle=self.allow_pickle,
+            trust_remote_code=self.trust_remote_code,
+        )
+
+
+def defenses_around(model: object, defenses: Sequence[NamedDefense] | None) -> list[NamedDefense]:
+    """The defenses of a model: those that were named, else those its folder records.
+
+    One that only acts in training must be among those that the model's folder was trained with.
+    """
+    recorded = load_defenses(Path(model)) if isinstance(model, str | Path) else []
+    if defenses is None:
+        return recorded
+    trained = {defense.name for defense in recorded}
+    for defense in defenses:
+        if not defense.entry.answers and defense.name not in trained:
+            raise OptionError(
+                f"{defense.name} changes how a model is trained, and this one was not trained with it. Train one with "
+                f"stockade train … --defense {defense.name} (docs/defenses has a page for it)."
+            )
+    return list(defenses)
+
+
+def reference_of(value: object) -> str:
+    """What a manifest calls a model or data: the reference itself, or that it was a Python object."""
+    if isinstance(value, str | Path):
+        return str(value)
+    return f"{PYTHON_OBJECT} ({getattr(value, '__qualname__', type(value).__qualname__)})"
+
+
+def is_lost_object(value: object) -> bool:
+    """Whether this is the recorded reference of something that was given as a Python object."""
+    return isinstance(value, str) and value.startswith(PYTHON_OBJECT)
+
+
+def findable(value: object, what: str) -> object:
+    """The value, unless it is only the record of an object that has to be given again."""
+    if is_lost_object(value):
+        raise RunError(f"{what} was {value}: resume from Python, with the same objects.")
+    return value
+
+
+def fingerprint_of(classifier: Classifier) -> str | None:
+    """The fingerprint of a model; None for one that has none, such as a Python function."""
+    return classifier.fingerprint() if isinstance(classifier, Fingerprinted) else None
+
+
+def describe_model(reference: object, classifier: Classifier) -> dict[str, Any]:
+    """What a manifest records of a model."""
+    defenses, remarks = defenses_of(classifier), remarks_on(classifier)
+    return {
+        "reference": reference_of(reference),
+        "labels": list(classifier.labels),
+        "deterministic": classifier.deterministic,
+        "fingerprint": fingerprint_of(classifier),
+        **({"defenses": defenses} if defenses else {}),
+        **({"remarks": remarks} if remarks else {}),
+    }
+
+
+def describe_data(reference: object, examples: ExampleSet | UnlabelledSet) -> dict[str, Any]:
+    """What a manifest records of the data."""
+    return {
+        "reference": reference_of(reference),
+        "fingerprint": examples.fingerprint,
+        "rows": examples.total,
+        "size": examples.size,
+        "label_counts": dict(examples.label_counts),
+        "ids": None if examples.ids is None else list(examples.ids),
+    }
+
+
+def check_answers(classifier: Classifier, item: TextInput) -> None:
+    """Ask the model about one text, so that a model of the wrong shape ends the command and not every single example.
+
+    A model that does not know its classes yet learns them here, from a text of the right kind.
+    """
+    try:
+        answer = classifier.predict_proba([item])
+    except ModelError:
+        raise
+    except Exception:  # one text the model cannot take is recorded with that text, by the engine
+        return
+    if answer.shape != (1, len(classifier.labels)):
+        raise ModelError(
+            f"The model answered one text with an array of shape {answer.shape}; expected one row with "
+            f"a probability for each of {', '.join(classifier.labels)}."
+        )
+
+
+def tuning_memory(classifier: Classifier) -> TuningMemory | None:
+    """Where the best batch size of this model on this device is remembered."""
+    fingerprint = fingerprint_of(classifier)
+    return None if fingerprint is None else TuningMemory(f"{fingerprint}|{getattr(classifier, 'device', 'cpu')}")

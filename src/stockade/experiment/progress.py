@@ -1,0 +1,88 @@
+"""How far a job is, and how it may be run without changing its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from stockade.core.errors import OptionError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a job stands, for whoever watches it.
+
+    Parameters
+    ----------
+    part
+        What is at work: an attack, a method, a model and an attack, "training".
+    done, total
+        Finished and all units of this part: texts, trials or training steps.
+    status
+        What came of the last unit, such as "success"; counted by whoever draws it.
+    note
+        Numbers to show beside it, such as the training loss.
+    fraction
+        The share of the work that is done, where that is better known than `done / total`: by queries, because texts
+        that take long end last.
+    unit
+        What `total` counts, for lines such as "12 of 40 texts".
+    """
+
+    part: str
+    done: int
+    total: int
+    status: str | None = None
+    note: str = ""
+    fraction: float | None = None
+    unit: str = "texts"
+
+    @property
+    def share(self) -> float:
+        """The best estimate of the share of the work that is done."""
+        if self.fraction is not None:
+            return self.fraction
+        return self.done / self.total if self.total else 1.0
+
+
+Observer = Callable[[Progress], None]
+
+
+def within(part: str, observer: Observer | None) -> Observer | None:
+    """An observer that also names the larger part that this one belongs to: `sentiment-cnn: pwws`."""
+    if observer is None:
+        return None
+    return lambda progress: observer(replace(progress, part=f"{part}: {progress.part}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """How a job is run: changes how fast it is and who watches it, never its results.
+
+    Parameters
+    ----------
+    concurrency
+        The most searches in flight.
+    batch_tokens
+        Tokens per batch; tuned on the first batches if None.
+    seconds
+        A time limit: no search (or trial) is started after it. The rest is left for a resume.
+    workers
+        Processes that work at the same time, where a job can use several.
+    observer
+        Called with a `Progress` after each unit of work.
+    """
+
+    concurrency: int = 64
+    batch_tokens: int | None = None
+    seconds: float | None = None
+    workers: int = 1
+    observer: Observer | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "batch_tokens", "workers"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise OptionError(f"--{name.replace('_', '-')} is {value}, expected a whole number from 1 up.")
+        if self.seconds is not None and not self.seconds > 0:
+            raise OptionError(f"--seconds is {self.seconds}, expected more than 0.")

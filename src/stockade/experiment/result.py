@@ -1,0 +1,208 @@
+"""What every finished job can do, whatever made it; and how a kind of job is run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from stockade.core.errors import ResourceMissing, RunError
+from stockade.core.files import write_json
+from stockade.experiment.export import Layout
+from stockade.experiment.progress import Runtime
+from stockade.experiment.spec import Spec
+from stockade.experiment.store import ResultStore
+from stockade.experiment.workspace import (
+    LOCK,
+    MANIFEST,
+    Manifest,
+    Workspace,
+    check_trust,
+    in_temporary_folder,
+    read_manifest,
+    refuse_existing,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+    from stockade.report.document import Document
+
+SUMMARY = "summary.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How many results were checked, and what does not hold."""
+
+    checked: int
+    problems: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems
+
+
+class Result(ABC):
+    """A job that has ended, was interrupted, or was opened again from its folder.
+
+    Every result has `summary` (the numbers), `records()` (the single results), `to_pandas()`, `document()` (the report,
+    which renders to HTML, Markdown, JSON and the terminal), `verify()`, `save(folder)`, and shows itself in a notebook.
+    """
+
+    kind: ClassVar[str]
+    spec_type: ClassVar[type[Spec]]
+
+    def __init__(self, folder: Path, manifest: Manifest, store: ResultStore) -> None:
+        self.folder, self.manifest, self.store = folder, manifest, store
+
+    @classmethod
+    def of(cls, workspace: Workspace) -> Self:
+        """The result of a job that has just been run in this workspace."""
+        return cls(workspace.folder, workspace.manifest, workspace.store)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """The result in a folder."""
+        path = Path(folder)
+        manifest = read_manifest(path)
+        if manifest.kind != cls.kind:
+            raise RunError(f"{path} holds a job of the kind {manifest.kind}, expected {cls.kind}.")
+        return cls(path, manifest, ResultStore(path))
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return self.folder.name
+
+    @cached_property
+    def spec(self) -> Any:
+        """Everything that decided the results."""
+        return self.spec_type.read(self.manifest.spec, self.folder / MANIFEST)
+
+    @property
+    @abstractmethod
+    def summary(self) -> Mapping[str, Any]:
+        """The numbers, computed from the results."""
+
+    @property
+    @abstractmethod
+    def complete(self) -> bool:
+        """Whether nothing is left to do."""
+
+    def problem(self) -> str | None:
+        """Why there is not a single usable result; None if there is one."""
+        return None
+
+    @abstractmethod
+    def rows(self) -> Iterator[Mapping[str, Any]]:
+        """The single results as plain values, as an export writes them."""
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of an export; by default those of the first row."""
+        return Layout.of_row(next(iter(self.rows()), {}))
+
+    @abstractmethod
+    def document(self) -> Document:
+        """The report."""
+
+    @abstractmethod
+    def verify(self, model: object = None, *, trust: bool = False) -> Verification:
+        """Check that every number follows from the results and, where that needs the model, ask it again.
+
+        Parameters
+        ----------
+        model
+            The model, if it is not where the job found it.
+        trust
+            Whether code that the folder names, such as a `python:` model, may be run.
+        """
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row per single result."""
+        try:
+            import pandas
+        except ImportError:
+            raise ResourceMissing("to_pandas needs pandas. Install it with: pip install pandas") from None
+        return pandas.DataFrame(list(self.rows()))
+
+    def save(self, folder: str | Path) -> Self:
+        """Copy the job to another folder, for jobs that were run without one; the copy is returned."""
+        target = Path(folder)
+        if target.exists():
+            raise RunError(f"{target} exists already. Choose another folder.")
+        shutil.copytree(self.folder, target, ignore=shutil.ignore_patterns(LOCK))
+        return type(self).open(target)
+
+    def write_summary(self) -> None:
+        """Write `summary.json`."""
+        write_json(self.folder / SUMMARY, self.summary)
+
+    def wrong_summary(self, part: str) -> list[str]:
+        """What is wrong with a part of the written summary, which must follow from the results."""
+        path = self.folder / SUMMARY
+        if not path.exists():
+            return [f"{SUMMARY} is missing: the job was interrupted before its end"]
+        try:
+            written = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise RunError(f"{path} cannot be read ({error}).") from None
+        same = isinstance(written, dict) and written.get(part) == json.loads(json.dumps(self.summary[part]))
+        return [] if same else [f"{SUMMARY} does not follow from the results"]
+
+    def check_trust(self, trusted: bool) -> None:
+        """Refuse to run code that only the folder names, unless the user trusts it."""
+        check_trust(self.folder, self.spec, trusted)
+
+    def _repr_html_(self) -> str:
+        return self.document().to_html_fragment()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.folder)!r})"
+
+
+AnySpec = TypeVar("AnySpec", bound=Spec)
+
+
+@dataclass(frozen=True, slots=True)
+class Workflow(Generic[AnySpec]):
+    """One kind of job: its spec, how it is run in a folder, and what comes out."""
+
+    spec: type[AnySpec]
+    run: Callable[[AnySpec, Path, Runtime, bool], Result]
+    """Called with the spec, the folder, how to run, and whether the folder may hold an interrupted job."""
+    result: type[Result]
+
+    def start(self, spec: AnySpec, out: str | Path | None, runtime: Runtime, *, resume: bool = False) -> Any:
+        """Run a job in the folder `out`, or in a temporary one that lives as long as the result."""
+        if out is None:
+            if resume:
+                raise RunError("There is nothing to resume without a folder: name it with --out.")
+            return in_temporary_folder(lambda folder: self.run(spec, folder, runtime, False))
+        folder = Path(out)
+        if not resume:
+            refuse_existing(folder)
+        return self.run(spec, folder, runtime, resume)
+
+    def resume(self, folder: Path, runtime: Runtime, *, trust: bool = False, **objects: object) -> Any:
+        """Go on with the job in a folder, with what its manifest records.
+
+        `objects` are models and data that are given again, by the name of their field in the spec.
+        """
+        recorded = self.spec.read(read_manifest(folder).spec, folder / MANIFEST, trust=trust)
+        given = {name: value for name, value in objects.items() if value is not None}
+        spec = recorded.model_copy(update=given)
+        lost = spec.lost_objects()
+        if lost:
+            raise RunError(
+                f"{folder} was made from Python objects ({', '.join(lost)}): resume it from Python, with the same "
+                "objects."
+            )
+        check_trust(folder, spec, trust, given)
+        return self.run(spec, folder, runtime, True)

@@ -1,0 +1,202 @@
+"""A job's specification: everything that decides its results, as a pydantic model that round-trips through the manifest.
+
+A subclass names the fields of one kind of job. Models and data may be Python objects; the manifest then records what
+they were, and whoever resumes the job gives them again. Fields in `free` may differ when a job is resumed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, ValidationInfo
+
+from stockade.attacks.registry import NamedAttack, make_attacks
+from stockade.core.errors import OptionError, RunError
+from stockade.defenses.registry import NamedDefense, make_defenses
+from stockade.experiment.inputs import DataOptions, ModelOptions, is_lost_object, reference_of
+from stockade.models.language import LanguageModels
+
+Reference = Annotated[object, PlainSerializer(reference_of)]
+"""A model or data: a reference such as `builtin:sentiment-cnn`, or the Python object itself."""
+
+
+def _trust(info: ValidationInfo) -> bool:
+    """Whether the user trusts the folder that a spec is read from."""
+    return bool((info.context or {}).get("trust"))
+
+
+def _attacks(value: object, info: ValidationInfo) -> tuple[NamedAttack, ...]:
+    if isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        return tuple(NamedAttack.from_description(item, trust=_trust(info)) for item in value)
+    if isinstance(value, tuple) and all(isinstance(item, NamedAttack) for item in value):
+        return value
+    return make_attacks(value)
+
+
+def _defenses(value: object, info: ValidationInfo) -> tuple[NamedDefense, ...] | None:
+    if value is None:
+        return None
+    if value == "none" or value in (["none"], ("none",)):
+        return ()
+    items = list(value) if isinstance(value, list | tuple) else [value]
+    if all(isinstance(item, Mapping) for item in items):
+        return tuple(NamedDefense.from_description(item, trust=_trust(info)) for item in items)
+    if all(isinstance(item, NamedDefense) for item in items):
+        return tuple(items)
+    return make_defenses(items)
+
+
+def _described(items: tuple[Any, ...] | None) -> list[dict[str, Any]] | None:
+    return None if items is None else [item.described() for item in items]
+
+
+Attacks = Annotated[tuple[NamedAttack, ...], BeforeValidator(_attacks), PlainSerializer(_described)]
+"""Names, instances or a list of them; recorded with every option."""
+Defenses = Annotated[tuple[NamedDefense, ...] | None, BeforeValidator(_defenses), PlainSerializer(_described)]
+"""Names, instances or a list of them, from the outside in. None: those of the model's folder; (): the bare model."""
+Count = Annotated[int, Field(ge=1, strict=True)]
+Seed = Annotated[int, Field(ge=0, strict=True)]
+
+
+class Spec(BaseModel):
+    """Everything that decides the results of one job."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    kind: ClassVar[str]
+    free: ClassVar[frozenset[str]] = frozenset({"model_options"})
+    """How a model is loaded may differ when a job is resumed (another device, say); its fingerprint may not."""
+    by_key: ClassVar[tuple[str, ...]] = ("attacks",)
+    """Lists that are compared by the key of their items, so that their order does not matter on resume."""
+
+    @classmethod
+    def of(cls, **values: Any) -> Self:
+        """Make a spec from what a user gave; what it cannot be is an `OptionError` of one sentence."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise option_error(error) from None
+
+    @classmethod
+    def read(cls, described: Mapping[str, Any], path: Path, *, trust: bool = False) -> Self:
+        """The spec that a manifest records.
+
+        Parameters
+        ----------
+        described
+            What `described` has told the manifest.
+        path
+            The manifest, for errors.
+        trust
+            Whether classes that the manifest names, and that are not registered, may be imported.
+        """
+        try:
+            return cls.model_validate(dict(described), context={"trust": trust})
+        except ValidationError as error:
+            problem = error.errors()[0]
+            place = ".".join(map(str, problem["loc"]))
+            raise RunError(
+                f"{path} cannot be read ({place}: {problem['msg']}). Restore it from a copy, or start again with "
+                "another --out."
+            ) from None
+
+    def described(self) -> dict[str, Any]:
+        """The spec as the manifest records it."""
+        described: dict[str, Any] = json.loads(json.dumps(self.model_dump(mode="python"), default=_plain))
+        return described
+
+    def decisive(self) -> dict[str, Any]:
+        """What must be the same for a job to be resumed."""
+        config = {name: value for name, value in self.described().items() if name not in self.free}
+        for name in self.by_key:
+            if config.get(name) is not None:
+                config[name] = {item["key"]: item for item in config[name]}
+        return config
+
+    def lost_objects(self) -> list[str]:
+        """Names of the fields that were Python objects when the job was begun and have to be given again."""
+        return [
+            name for name in type(self).model_fields for value in _flat(getattr(self, name)) if is_lost_object(value)
+        ]
+
+    def runs_code(self, given: Collection[str] = ()) -> str | None:
+        """What a job of this spec would run that is not Stockade's own code, named by its folder alone.
+
+        Parameters
+        ----------
+        given
+            Fields that the user has given again and so vouches for.
+        """
+        options = getattr(self, "model_options", None)
+        if isinstance(options, ModelOptions) and options.runs_code and not given:
+            return "loads a model with --allow-pickle or --trust-remote-code"
+        for name in type(self).model_fields:
+            for value in _flat(getattr(self, name)):
+                if isinstance(value, str) and value.startswith("python:") and name not in given:
+                    return f"runs {value}"
+        return None
+
+
+class ModelSpec(Spec):
+    """What every job asks that reads models and data: the fields are the same everywhere.
+
+    Parameters
+    ----------
+    data
+        A reference or the data themselves.
+    limit
+        A seeded sample of this many rows; all rows if None.
+    seed
+        Decides the sample and every random choice.
+    max_words
+        Longer texts are recorded as errors.
+    mlm, encoder
+        Another masked LM or sentence encoder than the ones that come with the installation.
+    data_options, model_options
+        How data are read and models are loaded.
+    """
+
+    data: Reference
+    limit: Count | None = None
+    seed: Seed = 0
+    max_words: Count = 5_000
+    mlm: str | None = None
+    encoder: str | None = None
+    data_options: DataOptions = DataOptions()
+    model_options: ModelOptions = ModelOptions()
+
+    @property
+    def language(self) -> LanguageModels:
+        """The masked LM and the sentence encoder."""
+        return LanguageModels(self.mlm, self.encoder)
+
+
+def option_error(error: ValidationError) -> OptionError:
+    """The first problem of a spec as a sentence for the person who gave the option."""
+    problem = error.errors()[0]
+    option = "--" + str(problem["loc"][0] if problem["loc"] else "option").replace("_", "-")
+    value, context = problem["input"], problem.get("ctx", {})
+    if problem["type"] == "greater_than_equal" or (problem["type"].startswith("int") and "ge" not in context):
+        return OptionError(f"{option} is {value}, expected a whole number from {context.get('ge', 1)} up.")
+    if problem["type"] == "extra_forbidden":
+        return OptionError(f"There is no option {option}.")
+    return OptionError(f"{option} cannot be {value!r}: {problem['msg'][:1].lower()}{problem['msg'][1:]}.")
+
+
+def _flat(value: object) -> list[object]:
+    """A field's values one by one, so that lists and mappings of references are looked at as well."""
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _plain(value: object) -> Any:
+    """What JSON does not know: mappings that are no dictionaries, paths, tuples inside dataclasses."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(value)
+    return str(value)

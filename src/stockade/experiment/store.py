@@ -1,0 +1,184 @@
+"""One generic SQLite store of results: JSON documents by part and id, each committed as it is found.
+
+A part is an attack, a method, "trials", whatever a job repeats over texts. Write-ahead logging makes each commit survive
+a killed process. Texts are stored as ASCII-escaped JSON so that even lone surrogates come back as they were.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from stockade.core.errors import RunError
+
+FILE_NAME = "run.sqlite"
+SCHEMA = 2
+_TABLES = """
+CREATE TABLE IF NOT EXISTS results (
+    part TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, status TEXT NOT NULL, document TEXT NOT NULL,
+    PRIMARY KEY (part, id));
+CREATE TABLE IF NOT EXISTS effort (
+    part TEXT NOT NULL, session INTEGER NOT NULL, seconds REAL NOT NULL, model_seconds REAL NOT NULL,
+    model_rows INTEGER NOT NULL, PRIMARY KEY (part, session));
+"""
+Value = TypeVar("Value")
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What a part has cost: wall seconds, seconds inside the model, rows the model computed."""
+
+    seconds: float = 0.0
+    model_seconds: float = 0.0
+    model_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[Value]):
+    """How a kind of results becomes a JSON document and comes back."""
+
+    encode: Callable[[Value], Document]
+    decode: Callable[[Document], Value]
+
+    def read(self, document: Document) -> Value:
+        """The result in a document; a document that holds something else is a `RunError`."""
+        try:
+            return self.decode(document)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise RunError(f"A result of this run cannot be read ({error!r}). Restore it from a copy.") from None
+
+
+class ResultStore:
+    """Reads and writes the results of one job, over one connection.
+
+    Parameters
+    ----------
+    folder
+        The folder of the job.
+    writable
+        Make the tables if they are missing and allow `add`. The workspace holds the lock that keeps others away.
+    """
+
+    def __init__(self, folder: Path, *, writable: bool = False) -> None:
+        self._path = folder / FILE_NAME
+        if not writable and not self._path.exists():
+            raise RunError(f"{folder} has no results: it has no {FILE_NAME}. The job was interrupted before its first.")
+        with self._readable():
+            self._connection = sqlite3.connect(self._path, isolation_level=None)
+            version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, SCHEMA) or (version == 0 and not writable):
+                self._connection.close()
+                raise other_format(self._path, version)
+            if writable:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute("PRAGMA synchronous=NORMAL")
+                self._connection.executescript(_TABLES)
+                self._connection.execute(f"PRAGMA user_version={SCHEMA}")
+            problem = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if problem != "ok":
+            raise self._damaged(problem)
+        self._session: int | None = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def add(
+        self,
+        part: str,
+        identity: str,
+        document: Document,
+        *,
+        position: int = 0,
+        status: str = "",
+        effort: Effort | None = None,
+    ) -> None:
+        """Commit one result, together with what its part has cost so far in this session."""
+        row = (part, identity, position, status, json.dumps(document))
+        session = self.session
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)", row)
+            if effort is not None:
+                cost = (part, session, effort.seconds, effort.model_seconds, effort.model_rows)
+                connection.execute("INSERT OR REPLACE INTO effort VALUES (?, ?, ?, ?, ?)", cost)
+
+    def replace(self, part: str, documents: Iterable[tuple[str, Document]]) -> None:
+        """Replace the documents of results that exist already, by id."""
+        rows = [(json.dumps(document), part, identity) for identity, document in documents]
+        with self._transaction() as connection:
+            connection.executemany("UPDATE results SET document = ? WHERE part = ? AND id = ?", rows)
+
+    def parts(self) -> list[str]:
+        """The parts in the order in which they were begun."""
+        query = "SELECT part FROM results GROUP BY part ORDER BY MIN(rowid)"
+        return [row[0] for row in self._rows(query)]
+
+    def ids(self, part: str) -> set[str]:
+        """The ids that a part has a result for."""
+        return {row[0] for row in self._rows("SELECT id FROM results WHERE part = ?", (part,))}
+
+    def get(self, part: str, identity: str) -> Document | None:
+        """One document, if there is one."""
+        query = "SELECT document FROM results WHERE part = ? AND id = ?"
+        return next((json.loads(row[0]) for row in self._rows(query, (part, identity))), None)
+
+    def documents(self, part: str | None = None, status: str | None = None) -> Iterator[Document]:
+        """The documents, part by part in the order they were begun, each in the order of the data."""
+        for name in self.parts() if part is None else [part]:
+            where, values = ("", (name,)) if status is None else (" AND status = ?", (name, status))
+            query = f"SELECT document FROM results WHERE part = ?{where} ORDER BY position, id"
+            for row in self._rows(query, values):
+                try:
+                    yield json.loads(row[0])
+                except ValueError as error:
+                    raise self._damaged(error) from None
+
+    def effort(self, part: str) -> Effort:
+        """What a part has cost, over all sessions of an interrupted and resumed job."""
+        query = "SELECT TOTAL(seconds), TOTAL(model_seconds), TOTAL(model_rows) FROM effort WHERE part = ?"
+        ((seconds, model_seconds, model_rows),) = self._rows(query, (part,))
+        return Effort(seconds, model_seconds, int(model_rows))
+
+    @property
+    def session(self) -> int:
+        """The number of this session: 0 for a new job, one more after each interruption."""
+        if self._session is None:
+            self._session = int(next(self._rows("SELECT COALESCE(MAX(session), -1) + 1 FROM effort"))[0])
+        return self._session
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        with self._readable():
+            yield from self._connection.execute(query, values)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._connection:
+            self._connection.execute("BEGIN")
+            yield self._connection
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from None
+
+    def _damaged(self, reason: object) -> RunError:
+        return RunError(
+            f"{self._path} cannot be read ({reason}). Restore it from a copy, or start again with another --out; the "
+            "folder of a single cell of an evaluation can be removed, and a resume makes it again."
+        )
+
+
+def other_format(path: Path, version: object) -> RunError:
+    """The error for a file of another version of Stockade."""
+    return RunError(
+        f"{path} has format {version}; this version of Stockade reads format {SCHEMA}. Read it with the version that "
+        "wrote it, or make the run again."
+    )

@@ -1,0 +1,128 @@
+"""Attack a classifier: one search per text and attack, each success confirmed, everything stored as it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stockade.attacks.registry import make_attacks
+from stockade.experiment.inputs import DataOptions, ModelOptions
+from stockade.experiment.progress import Observer, Runtime
+
+if TYPE_CHECKING:
+    from stockade.attacks.constraints import Constraint
+    from stockade.core.protocols import Attack
+    from stockade.workflows.attack.result import AttackResult
+
+
+def attack(
+    model: object,
+    data: object,
+    attacks: str | Attack | Sequence[str | Attack],
+    *,
+    defenses: object = None,
+    preset: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    budget: int | None = None,
+    max_changed: float | None = None,
+    constraint: Constraint | str | None = None,
+    repair_articles: bool | None = None,
+    targeted: str | None = None,
+    similarity: bool = True,
+    max_words: int = 5_000,
+    mlm: str | None = None,
+    encoder: str | None = None,
+    neighbours: str | Path | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    concurrency: int = 64,
+    batch_tokens: int | None = None,
+    seconds: float | None = None,
+    data_options: DataOptions | None = None,
+    model_options: ModelOptions | None = None,
+    observer: Observer | None = None,
+) -> AttackResult:
+    """Attack a classifier and return the result.
+
+    Parameters
+    ----------
+    model
+        A reference such as `"builtin:sentiment-cnn"`, a model folder, a Hugging Face `(model, tokenizer)` or pipeline,
+        an estimator with `predict_proba`, or any function from a list of texts to rows of class probabilities.
+    data
+        A csv, tsv, jsonl or parquet file, `"hf:NAME[:SPLIT]"`, `"builtin:reviews"`, a list of `(text, label)`, a data
+        frame.
+    attacks
+        A name as `stockade ls attacks` shows it, with a preset or options if you like (`"pwws@textattack"`,
+        `"deepwordbug:scoring=tail"`), an attack object, or a list of them.
+    defenses
+        Defenses around the model, by name, as objects or a list of them from the outside in; `"none"` is the bare
+        model. By default those that the model's folder records.
+    preset
+        Options of all attacks as in a paper or another tool: `"paper"`, `"authors"`, `"textattack"`.
+    limit
+        Attack a seeded sample of this many rows; all by default.
+    seed
+        Decides the sample and every random choice.
+    budget
+        The most queries per text.
+    max_changed
+        The largest share of words that may change.
+    constraint
+        What every candidate must keep, such as `"same-pos & similarity(cosine, 0.9)"`.
+    repair_articles
+        Put "a" and "an" right in front of new words.
+    targeted
+        Succeed only when the model predicts this class.
+    similarity
+        Measure the similarity of each success to its original.
+    max_words
+        Longer texts are recorded as errors.
+    mlm, encoder
+        Another masked LM or sentence encoder: a folder or hub name.
+    neighbours
+        A table of word neighbours that `stockade lexicon build` wrote, or a file of counter-fitted vectors.
+    out
+        The folder of the run; without one it lives in a temporary folder as long as the returned object, and
+        `result.save(folder)` keeps it.
+    resume
+        Go on with the interrupted run in `out`.
+    concurrency
+        The most searches in flight; changes the speed, not the results.
+    batch_tokens
+        Tokens per batch; tuned by default.
+    seconds
+        A time limit for each attack: no search is started after it.
+    data_options, model_options
+        How the data are read and the model is loaded.
+    observer
+        Called with a `Progress` after each text.
+    """
+    from stockade.workflows.attack.run import WORKFLOW
+    from stockade.workflows.attack.spec import AttackSpec
+
+    named = make_attacks(
+        attacks, preset, max_changed=max_changed, constraint=constraint, repair_articles=repair_articles
+    )
+    spec = AttackSpec.of(
+        model=model,
+        data=data,
+        attacks=named,
+        defenses=defenses,
+        limit=limit,
+        seed=seed,
+        budget=budget,
+        targeted=targeted,
+        similarity=similarity,
+        max_words=max_words,
+        mlm=mlm,
+        encoder=encoder,
+        neighbours=None if neighbours is None else str(neighbours),
+        data_options=data_options or DataOptions(),
+        model_options=model_options or ModelOptions(),
+    )
+    runtime = Runtime(concurrency=concurrency, batch_tokens=batch_tokens, seconds=seconds, observer=observer)
+    result: AttackResult = WORKFLOW.start(spec, out, runtime, resume=resume)
+    return result

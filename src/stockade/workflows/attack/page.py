@@ -1,0 +1,199 @@
+"""The report of one or more attacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
+from statistics import median
+from typing import Any
+
+from stockade.core.records import Record, Status
+from stockade.experiment.workspace import Manifest
+from stockade.report.diff import record_pieces
+from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
+from stockade.report.examples import Example, Examples, Filter, Tone
+from stockade.report.figures import CLEAN, ROBUST, IntervalRow, interval_plot
+from stockade.report.numbers import number, percent
+from stockade.workflows.attack.result import AttackResult
+
+EXAMPLES_PER_ATTACK = 200
+COLUMNS = (
+    "attack",
+    "n",
+    "clean accuracy",
+    "robust accuracy",
+    "success rate",
+    "queries",
+    "changed words",
+    "similarity",
+    "seconds",
+)
+_ORDER: tuple[Status, ...] = ("success", "error", "failed", "skipped")
+_TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "skipped": "soft", "error": "warning"}
+_HOW_TO_READ = (
+    "Clean accuracy: right on the unchanged text. Robust accuracy: right and not fooled. Success rate: fooled, of those "
+    "it got right. Shares with 95 % Wilson intervals; queries and changed words are means; similarity is {scale}, over "
+    "successes."
+)
+
+
+def attack_document(results: Sequence[AttackResult]) -> Document:
+    """The report: findings, numbers, plot, examples with diffs, manifest."""
+    several = len(results) > 1
+    blocks: list[Block] = []
+    for result in results:
+        blocks += _numbers(result, several)
+    blocks.append(Plot(lambda: accuracy_plot(results), "Accuracy on clean texts and under attack.", "attacks"))
+    blocks.append(Heading("Examples"))
+    for result in results:
+        if several:
+            blocks.append(Heading(result.name, level=3))
+        blocks.append(_examples(result))
+    blocks.append(Heading("Manifest"))
+    blocks += [Details(result.name, manifest_text(result.manifest)) for result in results]
+    return Document(
+        title=", ".join(result.name for result in results),
+        about="Attack report.",
+        blocks=tuple(blocks),
+        data=results[0].summary if not several else [result.summary for result in results],
+    )
+
+
+def _numbers(result: AttackResult, several: bool) -> Iterator[Block]:
+    summary = result.summary
+    if several:
+        yield Heading(result.name)
+    for name in result.attacks:
+        yield Note(finding(result, name), kind="finding")
+    if not summary["complete"]:
+        yield Note(("Not complete. Resume it with ", code(f"stockade resume {result.folder}")), kind="warning")
+    for remark in summary["remarks"]:
+        yield Note(remark)
+    for warning in summary["warnings"]:
+        yield Note(warning, kind="warning")
+    scale = result.spec.similarity_scale or "not measured"
+    yield Note(
+        ("Model ", code(summary["model"]), " on ", code(summary["data"]), f", {summary['examples']:,} texts."),
+        kind="aside",
+    )
+    yield summary_table([result], caption=_HOW_TO_READ.format(scale=scale))
+
+
+def finding(result: AttackResult, attack: str) -> str:
+    """What one attack did, in a sentence or two."""
+    numbers = result.summary["attacks"][attack]
+    if not numbers["attacked"]:
+        return f"{attack}: no text was attacked."
+    rate = numbers["success_rate"]
+    sentence = (
+        f"{attack}: {numbers['succeeded']:,} of {numbers['attacked']:,} texts fooled ({100 * rate['value']:.0f} %, 95 % "
+        f"interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %). Robust accuracy "
+        f"{100 * numbers['robust_accuracy']['value']:.0f} %."
+    )
+    changed = [len(record.edits) for record in result.records(attack, "success")]
+    if changed:
+        words = median(changed)
+        sentence += f" Median {words:g} word{'' if words == 1 else 's'} changed."
+    return sentence
+
+
+def summary_table(results: Sequence[AttackResult], names: Sequence[str] | None = None, caption: str = "") -> Table:
+    """One row per run and attack; `names` are what the runs are called, if there are several."""
+    several = len(results) > 1
+    rows = [
+        (*([label] if several else []), *_cells(attack, numbers))
+        for label, result in zip(names or [result.name for result in results], results, strict=True)
+        for attack, numbers in result.summary["attacks"].items()
+    ]
+    columns = (*(["run"] if several else []), *COLUMNS)
+    numeric = range(1 + several, len(columns))
+    return Table(columns, tuple(rows), caption=caption, numeric=numeric, grouped=1 if several else 0)
+
+
+def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        attack,
+        f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
+        percent(numbers["clean_accuracy"]),
+        percent(numbers["robust_accuracy"]),
+        percent(numbers["success_rate"]),
+        number(numbers["mean_queries"]),
+        number(numbers["mean_perturbed_percent"], 1, " %"),
+        number(numbers["mean_similarity"], 3),
+        number(numbers["seconds"]),
+    )
+
+
+def accuracy_plot(results: Sequence[AttackResult]) -> str:
+    """Clean and robust accuracy of each attack with 95 % intervals; empty when nothing was measured."""
+    several = len(results) > 1
+    rows = [
+        IntervalRow(
+            f"{result.name}: {name}" if several else name,
+            {"clean": numbers["clean_accuracy"], "under attack": numbers["robust_accuracy"]},
+        )
+        for result in results
+        for name, numbers in result.summary["attacks"].items()
+        if numbers["n"]
+    ]
+    return interval_plot("attacks", rows, {"clean": CLEAN, "under attack": ROBUST}, label="accuracy")
+
+
+def _examples(result: AttackResult) -> Examples:
+    """Of each attack the successes first, then errors, failures and skipped texts, up to a limit."""
+    items: list[Example] = []
+    left_out = 0
+    for attack in result.attacks:
+        records = chain.from_iterable(result.records(attack, status) for status in _ORDER)
+        chosen = list(islice(records, EXAMPLES_PER_ATTACK))
+        items += [record_example(record) for record in chosen]
+        numbers = result.summary["attacks"][attack]
+        left_out += numbers["n"] + numbers["errors"] - len(chosen)
+    more = f"{left_out:,} more examples are in the run: stockade export {result.folder}" if left_out else ""
+    filters = (Filter("status", "Status", selected="success"), Filter("attack", "Attack"))
+    return Examples(items=items, filters=filters, search=True, more=more)
+
+
+def record_example(record: Record) -> Example:
+    """One text under one attack, as a report shows it."""
+    details = [f"example {record.id}", f"true label {record.label}", f"{record.queries:,} queries"]
+    if record.perturbed_percent is not None:
+        details.append(f"{record.perturbed_percent:.1f} % of words")
+    if record.truncated_words:
+        plural = "" if record.truncated_words == 1 else "s"
+        details.append(f"{record.truncated_words} word{plural} pushed out of what the model reads")
+    if record.similarity is not None:
+        details.append(f"similarity {record.similarity:.3f}")
+    if record.hit_rate is not None:
+        details.append(f"fools the model in {record.hit_rate:.0%} of draws")
+    return Example(
+        text=record_pieces(record),
+        status=record.status,
+        tone=_TONES[record.status],
+        label=record.attack,
+        verdict=verdict(record),
+        details=details,
+        premise=record.premise,
+        notes=[record.reason] if record.reason else [],
+        facets={"status": record.status, "attack": record.attack},
+    )
+
+
+def verdict(record: Record) -> str:
+    """What the model predicted before and after, with its probabilities."""
+    sides = (
+        (record.original_prediction, record.original_scores),
+        (record.adversarial_prediction, record.adversarial_scores),
+    )
+    return " → ".join(f"{label} {max(scores):.2f}" if scores else label for label, scores in sides if label is not None)
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """A manifest as a page shows it: without the ids of the sample, which may be many."""
+    described = manifest.described()
+    data = described["inputs"].get("data")
+    if isinstance(data, Mapping) and isinstance(data.get("ids"), list):
+        shown = {**data, "ids": f"{len(data['ids'])} ids, in manifest.json"}
+        described = {**described, "inputs": {**described["inputs"], "data": shown}}
+    return json.dumps(described, indent=2, ensure_ascii=False, default=str)

@@ -1,0 +1,170 @@
+"""What comes out of an attack."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stockade.core.records import Record, Status
+from stockade.core.text import Edit
+from stockade.experiment.export import Layout
+from stockade.experiment.result import Result, Verification
+from stockade.experiment.spec import Spec
+from stockade.experiment.store import Codec
+from stockade.workflows.attack import summary as numbers
+from stockade.workflows.attack.spec import AttackSpec
+
+if TYPE_CHECKING:
+    from stockade.report.document import Document
+
+
+def as_row(record: Record) -> dict[str, Any]:
+    """A record as plain values, in the order of the documented fields."""
+    row = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    row["edits"] = [dataclasses.asdict(edit) for edit in record.edits]
+    for name in ("original_scores", "adversarial_scores"):
+        row[name] = None if row[name] is None else list(row[name])
+    return row
+
+
+def _read(document: Mapping[str, Any]) -> Record:
+    fields = dict(document)
+    fields["edits"] = tuple(Edit(**edit) for edit in fields["edits"])
+    for name in ("original_scores", "adversarial_scores"):
+        fields[name] = None if fields[name] is None else tuple(fields[name])
+    return Record(**fields)
+
+
+CODEC = Codec(as_row, _read)
+
+
+class AttackResult(Result):
+    """The results of an attack: `summary` and `examples` are what most people want; `manifest` says what it was."""
+
+    kind: ClassVar[str] = "attack"
+    spec_type: ClassVar[type[Spec]] = AttackSpec
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes of the model."""
+        return tuple(self.manifest.inputs["model"]["labels"])
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        """The attacks by the names that the run calls them."""
+        return tuple(attack["key"] for attack in self.manifest.spec["attacks"])
+
+    @property
+    def defenses(self) -> list[str]:
+        """What stood around the model, from the outside in, with the options that matter to a reader."""
+        return [defense_in_short(defense) for defense in self.manifest.inputs["model"].get("defenses", ())]
+
+    def records(self, attack: str | None = None, status: Status | None = None) -> Iterator[Record]:
+        """The results one by one, without holding them all.
+
+        Parameters
+        ----------
+        attack, status
+            Only those of this attack or status; all if None.
+        """
+        return map(CODEC.read, self.store.documents(attack, status))
+
+    @cached_property
+    def examples(self) -> tuple[Record, ...]:
+        """Every result of the run."""
+        return tuple(self.records())
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The numbers of `summary.json`, computed from the results."""
+        scale = self.spec.similarity_scale
+        attacks = {
+            name: numbers.summarise_attack(self.records(name), self.store.effort(name), scale) for name in self.attacks
+        }
+        model = self.manifest.inputs["model"]
+        votes = any(defense["options"].get("combine") == "vote" for defense in model.get("defenses", ()))
+        unanimous = numbers.unanimous_votes(self.records(self.attacks[0])) if votes and self.attacks else None
+        size = self.manifest.inputs["data"]["size"]
+        done = min((attack["n"] + attack["errors"] for attack in attacks.values()), default=0)
+        return {
+            "schema": numbers.SCHEMA,
+            "run": self.name,
+            "model": model["reference"],
+            **({"defenses": self.defenses} if self.defenses else {}),
+            "remarks": list(model.get("remarks", ())),
+            "data": self.manifest.inputs["data"]["reference"],
+            "complete": done == size,
+            "examples": size,
+            "warnings": numbers.warnings_for(attacks, self.labels, unanimous),
+            "attacks": attacks,
+        }
+
+    @property
+    def complete(self) -> bool:
+        """Whether every text was attacked and, if wanted, every similarity was measured."""
+        if not self.summary["complete"]:
+            return False
+        return not self.spec.similarity or all(
+            record.similarity is not None for record in self.records(None, "success")
+        )
+
+    def problem(self) -> str | None:
+        """The first error of an attack that ended in an error on every text."""
+        for name, attack in self.summary["attacks"].items():
+            if attack["errors"] and not attack["n"]:
+                reason = next(self.records(name, "error")).reason
+                return f"{name}: all {attack['errors']} examples ended in an error; the first: {reason}"
+        return None
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row per example and attack, with the fields of an export."""
+        return map(as_row, self.records())
+
+    @property
+    def layout(self) -> Layout:
+        return LAYOUT
+
+    def document(self) -> Document:
+        """The report of this run."""
+        from stockade.workflows.attack.page import attack_document
+
+        return attack_document([self])
+
+    def verify(self, model: object = None, *, trust: bool = False) -> Verification:
+        """Ask the model again about every success, and compare labels, scores, edits and summary with the record."""
+        from stockade.workflows.attack.verify import verify_attack
+
+        return verify_attack(self, model, trust)
+
+    def __repr__(self) -> str:
+        rates = {name: attack["success_rate"]["value"] for name, attack in self.summary["attacks"].items()}
+        return f"AttackResult({str(self.folder)!r}, success_rate={json.dumps(rates)})"
+
+
+def defense_in_short(defense: Mapping[str, Any]) -> str:
+    """A recorded defense with its options, as in `ranmask(rate=0.3, copies=50)`."""
+    options = ", ".join(f"{name}={value}" for name, value in defense["options"].items() if value is not None)
+    return f"{defense['name']}({options})"
+
+
+def _parquet_types() -> Mapping[str, Any]:
+    import pyarrow as pa
+
+    edit = pa.struct([("op", pa.string()), ("index", pa.int64()), ("before", pa.string()), ("after", pa.string())])
+    return {
+        "edits": pa.list_(edit),
+        **{name: pa.list_(pa.float64()) for name in ("original_scores", "adversarial_scores")},
+        **{name: pa.int64() for name in ("queries", "rows", "truncated_words")},
+        **{name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate", "flip_share")},
+    }
+
+
+LAYOUT = Layout(
+    tuple(field.name for field in dataclasses.fields(Record)),
+    ("original_scores", "adversarial_scores", "edits"),
+    _parquet_types,
+)
+"""The columns of exported records."""

@@ -1,0 +1,251 @@
+"""The way of the data from search to store: every example under every attack, each result committed as it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stockade.attacks.registry import NamedAttack
+from stockade.attacks.trial import Trial, attack_example
+from stockade.core.errors import RunError, unknown_name
+from stockade.core.example import Example, Scores
+from stockade.core.protocols import Classifier
+from stockade.core.records import Record
+from stockade.core.seeds import derive_rng, derive_seed
+from stockade.datasets import ExampleSet
+from stockade.engine.batching import TokenBudget
+from stockade.engine.composite import make_scoring
+from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.requests import clean_draw
+from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scoring import Scoring
+from stockade.experiment.inputs import describe_data, describe_model, tuning_memory
+from stockade.experiment.pool import DataPool, ModelPool
+from stockade.experiment.progress import Progress, Runtime
+from stockade.experiment.result import Workflow
+from stockade.experiment.store import Effort, ResultStore
+from stockade.experiment.workspace import begin
+from stockade.lexicon import Neighbours, read_neighbours, use_neighbours
+from stockade.workflows.attack.result import CODEC, AttackResult
+from stockade.workflows.attack.spec import AttackSpec
+
+_SIMILARITY_BATCH = 256
+
+
+def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> AttackResult:
+    """Load the model and the data, then attack."""
+    if spec.view is not None:
+        raise RunError(f"{folder} is a cell of an evaluation. Resume the evaluation that it is part of.")
+    spec.language.check()
+    data = DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed)
+    models = ModelPool({"": spec.model}, spec.model_options, language=spec.language)
+    classifier = models.defended("", spec.defenses, seed=spec.seed)
+    data.check_answers(classifier)
+    examples = data.examples(classifier.labels, target=_class_index(classifier, spec.targeted))
+    return attack_examples(spec, folder, runtime, resume, classifier, examples)
+
+
+def attack_examples(
+    spec: AttackSpec,
+    folder: Path,
+    runtime: Runtime,
+    resume: bool,
+    classifier: Classifier,
+    examples: ExampleSet,
+    *,
+    queried: Classifier | None = None,
+) -> AttackResult:
+    """Attack examples that are loaded already.
+
+    Parameters
+    ----------
+    spec
+        What decides the results; its model and data are those that were loaded.
+    folder, runtime, resume
+        Where and how the job is run.
+    classifier, examples
+        The model in its defenses, and the texts with its classes.
+    queried
+        The classifier that the searches query, if it is not the one they want to fool.
+    """
+    neighbours = None if spec.neighbours is None else read_neighbours(spec.neighbours)
+    inputs = {
+        "model": describe_model(spec.model, classifier),
+        "data": describe_data(spec.data, examples),
+        "neighbours": None if neighbours is None else neighbours.fingerprint(),
+    }
+    with begin(folder, spec, inputs, resume=resume) as workspace:
+        result = AttackResult.of(workspace)
+        try:
+            run_searches(workspace.store, classifier, examples, spec, runtime, queried=queried, neighbours=neighbours)
+            if spec.similarity:
+                measure_similarities(workspace.store, spec)
+        finally:
+            result.write_summary()
+    return result
+
+
+def run_searches(
+    store: ResultStore,
+    classifier: Classifier,
+    examples: ExampleSet,
+    spec: AttackSpec,
+    runtime: Runtime,
+    *,
+    queried: Classifier | None = None,
+    neighbours: Neighbours | None = None,
+) -> None:
+    """Attack every example that the store has no result for yet."""
+    language = spec.language
+    filling, embedding = FillingService(language.make_masked_lm), EmbeddingService(language.make_encoder)
+
+    def scoring_of(model: Classifier) -> Scoring:
+        budget = TokenBudget(runtime.batch_tokens, tuning_memory(innermost(model)))
+        return make_scoring(model, budget, filling=filling, embedding=embedding)
+
+    scoring = scoring_of(classifier)
+    scheduler = Scheduler.for_classifier(
+        scoring,
+        runtime.concurrency,
+        through=None if queried is None else scoring_of(queried),
+        filling=filling,
+        embedding=embedding,
+    )
+    with use_neighbours(neighbours):
+        for attack in spec.attacks:
+            finished = store.ids(attack.key)
+            clock, done = _Clock(scoring), len(finished)
+            for ended in scheduler.run(_searches(classifier, examples, spec, runtime, attack, finished)):
+                position, example, trial = ended.result  # type: ignore[misc]
+                record = make_record(attack.key, example, trial, classifier.labels, ended.queries, ended.rows)
+                store.add(
+                    attack.key,
+                    record.id,
+                    CODEC.encode(record),
+                    position=position,
+                    status=record.status,
+                    effort=clock.effort(),
+                )
+                done += 1
+                if runtime.observer is not None:
+                    runtime.observer(Progress(part=attack.key, done=done, total=examples.size, status=record.status))
+
+
+def _searches(
+    classifier: Classifier,
+    examples: ExampleSet,
+    spec: AttackSpec,
+    runtime: Runtime,
+    attack: NamedAttack,
+    finished: set[str],
+) -> Iterator[Search[tuple[int, Example, Trial]]]:
+    started = time.monotonic()
+    for position, example in enumerate(examples):
+        if runtime.seconds is not None and time.monotonic() - started > runtime.seconds:
+            return
+        if example.id not in finished:
+            yield _search(position, example, classifier.deterministic, spec, attack)
+
+
+def _search(
+    position: int, example: Example, deterministic: bool, spec: AttackSpec, attack: NamedAttack
+) -> Search[tuple[int, Example, Trial]]:
+    async def trial() -> tuple[int, Example, Trial]:
+        outcome = await attack_example(
+            attack.attack,
+            example,
+            derive_rng(spec.seed, example.id, attack.name),
+            deterministic=deterministic,
+            max_words=spec.max_words,
+            clean_draw=clean_draw(spec.seed, example.id),
+        )
+        return position, example, outcome
+
+    weight = len(example.text) * len(str(example.text))
+    draws = derive_seed(spec.seed, example.id, attack.name, "draws")
+    return Search(trial, spec.budget, weight, draws)
+
+
+def make_record(
+    attack: str, example: Example, trial: Trial, labels: tuple[str, ...], queries: int, rows: int
+) -> Record:
+    """What is stored of a trial."""
+
+    def predicted(scores: Scores | None) -> str | None:
+        return None if scores is None else labels[scores.label]
+
+    adversarial = trial.text
+    return Record(
+        id=example.id,
+        attack=attack,
+        status=trial.status,
+        reason=trial.reason,
+        label=labels[example.label],
+        original=str(example.text),
+        adversarial=None if adversarial is None else str(adversarial),
+        original_prediction=predicted(trial.clean),
+        adversarial_prediction=predicted(trial.scores),
+        original_scores=None if trial.clean is None else trial.clean.probabilities,
+        adversarial_scores=None if trial.scores is None else trial.scores.probabilities,
+        queries=queries,
+        rows=rows,
+        edits=() if adversarial is None else adversarial.edits,
+        perturbed_percent=None if adversarial is None else adversarial.perturbed_percent,
+        premise=example.text.premise,
+        hit_rate=trial.hit_rate,
+        flip_share=trial.flip_share,
+        truncated_words=trial.truncated_words,
+    )
+
+
+def measure_similarities(store: ResultStore, spec: AttackSpec) -> None:
+    """Measure how similar each success is to its original, where that is missing; the encoder is loaded only then.
+
+    The cosine of the sentence vectors of the whole texts.
+    """
+    for attack in spec.attacks:
+        successes = map(CODEC.read, store.documents(attack.key, "success"))
+        missing = [record for record in successes if record.similarity is None]
+        for start in range(0, len(missing), _SIMILARITY_BATCH):
+            batch = missing[start : start + _SIMILARITY_BATCH]
+            encoder = spec.language.make_encoder()
+            originals = encoder.embed([record.original for record in batch])
+            adversarials = encoder.embed([record.adversarial or "" for record in batch])
+            cosines = np.clip((originals * adversarials).sum(axis=1), -1.0, 1.0)
+            store.replace(
+                attack.key,
+                [
+                    (record.id, {**CODEC.encode(record), "similarity": round(float(cosine), 6)})
+                    for record, cosine in zip(batch, cosines, strict=True)
+                ],
+            )
+
+
+def _class_index(classifier: Classifier, label: str | None) -> int | None:
+    if label is None:
+        return None
+    if label not in classifier.labels:
+        raise unknown_name("class of this model", label, classifier.labels)
+    return classifier.labels.index(label)
+
+
+class _Clock:
+    """What one attack has cost since it began."""
+
+    def __init__(self, scoring: Scoring) -> None:
+        self._scoring, self._started = scoring, time.perf_counter()
+        self._model_seconds, self._rows = scoring.model_seconds, scoring.rows
+
+    def effort(self) -> Effort:
+        return Effort(
+            time.perf_counter() - self._started,
+            self._scoring.model_seconds - self._model_seconds,
+            self._scoring.rows - self._rows,
+        )
+
+
+WORKFLOW: Workflow[Any] = Workflow(AttackSpec, run, AttackResult)

@@ -1,0 +1,134 @@
+"""The numbers of a run: counts, rates with 95 % intervals, means, and warnings when they cannot mean what
+they seem to.
+
+Clean accuracy = attacked / n, robust accuracy = failed / n, success = succeeded / attacked = 1 - robust / clean,
+which is asserted. Examples that ended in an error leave n.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from stockade.core.records import Record
+from stockade.core.statistics import below_chance, wilson
+from stockade.experiment.store import Effort
+
+SCHEMA = 1
+_MANY_UNANIMOUS = 0.5
+
+
+def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale: str | None = None) -> dict[str, Any]:
+    """The summary of one attack; an empty or all-error attack has rates of null, never of zero."""
+    statuses: Counter[str] = Counter()
+    queries, rows, changed, similarity, flips = _Mean(), _Mean(), _Mean(), _Mean(), _Mean()
+    for record in records:
+        statuses[record.status] += 1
+        if record.status in ("success", "failed"):
+            queries.add(record.queries)
+            rows.add(record.rows)
+            flips.add(record.flip_share)
+        if record.status == "success":
+            changed.add(record.perturbed_percent)
+            similarity.add(record.similarity)
+    succeeded, failed, skipped = statuses["success"], statuses["failed"], statuses["skipped"]
+    attacked = succeeded + failed
+    n = attacked + skipped
+    summary = {
+        "n": n,
+        "attacked": attacked,
+        "skipped": skipped,
+        "succeeded": succeeded,
+        "failed": failed,
+        "errors": statuses["error"],
+        "clean_accuracy": wilson(attacked, n),
+        "robust_accuracy": wilson(failed, n),
+        "success_rate": wilson(succeeded, attacked),
+        "mean_queries": queries.value,
+        "mean_rows": rows.value,
+        "cache_hits": int(queries.total - rows.total),
+        "mean_perturbed_percent": changed.value,
+        "mean_similarity": similarity.value,
+        "similarity_scale": similarity_scale,
+        "mean_flip_share": flips.value,
+        "seconds": round(effort.seconds, 3),
+        "model_seconds": round(effort.model_seconds, 3),
+        "model_rows": effort.model_rows,
+    }
+    assert_identity(summary)
+    return summary
+
+
+def assert_identity(summary: Mapping[str, Any]) -> None:
+    """success = 1 - robust / clean, for every row this package reports."""
+    clean, robust = summary["clean_accuracy"]["value"], summary["robust_accuracy"]["value"]
+    success = summary["success_rate"]["value"]
+    if clean:
+        assert abs((success or 0.0) - (1 - robust / clean)) < 1e-9, summary
+
+
+def warnings_for(
+    summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[str], unanimous: float | None = None
+) -> list[str]:
+    """What a reader must know before believing the numbers.
+
+    Parameters
+    ----------
+    summaries
+        The numbers of each attack.
+    labels
+        The classes of the model.
+    unanimous
+        The share of clean texts on which all copies of a voting defense agree; None if nothing votes.
+    """
+    if not summaries:
+        return []
+    first = next(iter(summaries.values()))
+    warnings = []
+    if swapped := swapped_labels(first["attacked"], first["n"], labels):
+        warnings.append(f"The model is {swapped}")
+    elif first["n"] and not first["attacked"]:
+        warnings.append("The model is wrong on every clean text, so nothing was attacked: are the labels swapped?")
+    if unanimous is not None and unanimous >= _MANY_UNANIMOUS:
+        warnings.append(
+            f"All copies vote alike on {unanimous:.0%} of the clean texts. Such votes starve attacks that follow scores, "
+            "so what they could not fool is no evidence of robustness: see the other views of `stockade evaluate`."
+        )
+    for name, summary in summaries.items():
+        if summary["errors"]:
+            warnings.append(f"{name}: {summary['errors']} examples ended in an error and are left out of all rates.")
+    return warnings
+
+
+def swapped_labels(right: int, texts: int, labels: Sequence[str]) -> str | None:
+    """The warning for a model that is right less often than by chance; None for others."""
+    if not texts or not below_chance(right, texts, len(labels)):
+        return None
+    return (
+        f"right on only {right / texts:.0%} of the clean texts, below chance ({1 / len(labels):.0%}): "
+        "are the labels swapped? "
+        f"The model's classes are {', '.join(labels)}; set the order with --label-map."
+    )
+
+
+def unanimous_votes(records: Iterable[Record]) -> float | None:
+    """The share of clean texts on which a defense that votes is unanimous; None if nothing was scored."""
+    answers = [record.original_scores for record in records if record.original_scores is not None]
+    return sum(max(scores) == 1.0 for scores in answers) / len(answers) if answers else None
+
+
+class _Mean:
+    """A running mean that skips None; None before the first value."""
+
+    def __init__(self) -> None:
+        self.total, self._count = 0.0, 0
+
+    def add(self, value: float | None) -> None:
+        if value is not None:
+            self.total += value
+            self._count += 1
+
+    @property
+    def value(self) -> float | None:
+        return round(self.total / self._count, 6) if self._count else None
