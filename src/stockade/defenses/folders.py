@@ -17,13 +17,13 @@ FILE_NAME = "defense.json"
 SCHEMA = 1
 
 
-def keep_defenses(folder: Path, named: Sequence[NamedDefense]) -> None:
+def save_defenses(folder: Path, named: Sequence[NamedDefense]) -> None:
     """Write them into the folder, if there are any."""
     if named:
         write_json(folder / FILE_NAME, {"schema": SCHEMA, "defenses": [one.described() for one in named]})
 
 
-def kept_defenses(folder: Path) -> list[NamedDefense]:
+def load_defenses(folder: Path) -> list[NamedDefense]:
     """The defenses of a model folder; none for a folder without the file, or for what is no folder."""
     path = folder / FILE_NAME
     try:
