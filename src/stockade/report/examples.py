@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Literal
 
+from stockade.core.records import Record, Status
 from stockade.core.text import Piece
+from stockade.report.diff import record_pieces
 
 Tone = Literal["plain", "good", "bad", "warning", "soft", "strong"]
 """What a colour would say: green, red, amber, grey, or bold."""
@@ -169,3 +171,47 @@ class Examples:
     def options(self, key: str) -> tuple[str, ...]:
         """The values of a facet, in the order in which they come."""
         return tuple(dict.fromkeys(item.facets[key] for item in self.items if key in item.facets))
+
+
+_TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "error": "warning", "skipped": "soft"}
+
+
+def record_example(record: Record) -> Example:
+    """The result of an attack as an example, with the facets `status` and `attack`.
+
+    Parameters
+    ----------
+    record
+        One text under one attack.
+    """
+    verdict = _verdict(record.original_prediction, record.original_scores)
+    if record.adversarial_prediction is not None:
+        verdict += f" → {_verdict(record.adversarial_prediction, record.adversarial_scores)}"
+    return Example(
+        text=record_pieces(record),
+        status=record.status,
+        tone=_TONES[record.status],
+        label=record.attack,
+        verdict=verdict,
+        details=tuple(_details(record)),
+        premise=record.premise,
+        notes=(record.reason,) if record.reason else (),
+        facets={"status": record.status, "attack": record.attack},
+    )
+
+
+def _verdict(prediction: str | None, scores: Sequence[float] | None) -> str:
+    return " ".join(filter(None, (prediction, f"{max(scores):.2f}" if prediction and scores else None)))
+
+
+def _details(record: Record) -> Iterator[str]:
+    yield f"example {record.id}"
+    yield f"true label {record.label}"
+    yield f"{record.queries:,} {'query' if record.queries == 1 else 'queries'}"
+    if record.perturbed_percent is not None:
+        yield f"{record.perturbed_percent:.1f} % of words changed"
+    if record.truncated_words:
+        words = "word" if record.truncated_words == 1 else "words"
+        yield f"{record.truncated_words} {words} pushed out of what the model reads"
+    if record.similarity is not None:
+        yield f"similarity {record.similarity:.3f}"
