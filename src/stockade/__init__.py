@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stockade.api import DataOptions, ModelOptions, attack, defend, resume, train
+    from stockade.attacks.registry import register_attack
     from stockade.certificates.run import CertificateRun
     from stockade.certificates.running import certify
     from stockade.core.errors import StockadeError
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
     from stockade.core.protocols import Classifier
     from stockade.core.records import Outcome, Record
     from stockade.core.text import Text
-    from stockade.datasets import load_data
+    from stockade.datasets.load import load_data
+    from stockade.defenses.registry import register_defense
     from stockade.detecting import fit_detector
     from stockade.engine.requests import Score
     from stockade.evaluation.running import Evaluation, evaluate
-    from stockade.models import load_model
+    from stockade.models.adapters import load_model, register_model
     from stockade.runs.run import Run
     from stockade.studies.running import Study, study
     from stockade.training.job import Trained
@@ -55,8 +57,11 @@ _HOMES = {
     "defend": "stockade.api",
     "evaluate": "stockade.evaluation.running",
     "fit_detector": "stockade.detecting",
-    "load_data": "stockade.datasets",
-    "load_model": "stockade.models",
+    "load_data": "stockade.datasets.load",
+    "load_model": "stockade.models.adapters",
+    "register_attack": "stockade.attacks.registry",
+    "register_defense": "stockade.defenses.registry",
+    "register_model": "stockade.models.adapters",
     "resume": "stockade.api",
     "study": "stockade.studies.running",
     "train": "stockade.api",
@@ -87,6 +92,9 @@ __all__ = [
     "fit_detector",
     "load_data",
     "load_model",
+    "register_attack",
+    "register_defense",
+    "register_model",
     "resume",
     "study",
     "train",

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stockade.attacks.options import validated
-from stockade.attacks.registry import NamedAttack, make_attack
+from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Classifier
 from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, load_data
-from stockade.defenses.folders import kept_defenses
+from stockade.defenses.folders import load_defenses
 from stockade.defenses.registry import NamedDefense, make_defense, wrap
 from stockade.lexicon import Neighbours, read_neighbours
 from stockade.models import load_model
@@ -65,7 +64,7 @@ class ModelOptions:
 
     def named_defenses(self, model: object) -> list[NamedDefense]:
         """What stands around a model; those that only train must be in the model already."""
-        kept = kept_defenses(Path(model)) if isinstance(model, str | Path) else []
+        kept = load_defenses(Path(model)) if isinstance(model, str | Path) else []
         if not self.defenses:
             return kept
         if list(self.defenses) == ["none"]:
@@ -133,7 +132,7 @@ class AttackJob:
         """The manifest of this job with the model and data it found."""
         config = {
             "seed": self.seed,
-            "attacks": [_describe(named) for named in self.attacks],
+            "attacks": [named.described() for named in self.attacks],
             "budget": self.budget,
             "max_words": self.max_words,
             "target": self.target,
@@ -156,7 +155,7 @@ class AttackJob:
         return cls(
             model,
             data,
-            tuple(_from_description(described) for described in config["attacks"]),
+            tuple(NamedAttack.from_description(described) for described in config["attacks"]),
             config["seed"],
             config["budget"],
             config["max_words"],
@@ -167,20 +166,6 @@ class AttackJob:
             LanguageModels(config["mlm"], config["encoder"]),
             None if neighbours is None else NeighbourFile.read(neighbours["reference"]),
         )
-
-
-def _describe(named: NamedAttack) -> dict[str, Any]:
-    described = {"key": named.key, "name": named.name, "preset": named.preset, "options": named.options}
-    resources = dict(named.resources)
-    return {**described, "resources": resources} if resources else described
-
-
-def _from_description(described: Mapping[str, Any]) -> NamedAttack:
-    """Every option as it was recorded: also those that are None, and those called like a parameter of `make_attack`."""
-    made = make_attack(described["name"], described["preset"])
-    options = validated(described["name"], type(made.attack), described["options"])
-    attack = dataclasses.replace(made.attack, **options)  # type: ignore[type-var]
-    return dataclasses.replace(made, attack=attack, key=described["key"])
 
 
 def describe_data(data: object, examples: ExampleSet | UnlabelledSet) -> dict[str, Any]:

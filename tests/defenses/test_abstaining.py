@@ -84,7 +84,7 @@ def test_copies_that_are_all_alike_prove_nothing() -> None:
 
 
 def test_only_defenses_that_draw_their_copies_one_by_one_can_abstain() -> None:
-    drawing = {name for name, entry in defenses().items() if getattr(entry.make, "independent_copies", False)}
+    drawing = {name for name, entry in defenses().items() if getattr(entry.implementation, "independent_copies", False)}
     assert drawing == {"ranmask", "safer", "deletion", "hull"}
     for name in drawing - {"hull"}:
         model = Defended(name, make_defense(name, copies=20).defense, WeightVictim({}, bias=5.0))

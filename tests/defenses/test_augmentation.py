@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import ModelError, OptionError, RunError
 from stockade.core.example import Example
+from stockade.core.protocols import Attack
 from stockade.core.records import Outcome
 from stockade.core.text import Text, TextInput
 from stockade.defenses.adversarial import attacked_texts as module
@@ -23,7 +25,7 @@ from stockade.defenses.trained import combined_objective, combined_rewrite
 from stockade.engine.requests import Score
 from stockade.training import recording
 from stockade.training.job import train
-from stockade.training.kit import RewritingDefense
+from stockade.training.objective import RewritingDefense
 from tests.defenses.adversarial_kit import CLASSES
 from tests.toys import WeightVictim
 from tests.training.tiny import OPTIONS, rows, tiny_origin
@@ -46,10 +48,15 @@ class Swap:
         return Outcome.failed("nothing tried")
 
 
+def named(attack: Attack) -> Callable[[str], NamedAttack]:
+    """Stands for `make_attack`: the attack under any name."""
+    return lambda name: NamedAttack(name=name, preset="paper", key=name, method=attack)
+
+
 @pytest.fixture(autouse=True)
 def swap(monkeypatch: pytest.MonkeyPatch) -> None:
     """The attack of these tests, a victim to be named "toy", and no curves on the page, which take long."""
-    monkeypatch.setattr(module, "make_attack", lambda name: NamedAttack(name, "paper", Swap(), name))
+    monkeypatch.setattr(module, "make_attack", named(Swap()))
     monkeypatch.setattr(module, "load_model", lambda reference: VICTIM)
     monkeypatch.setattr(recording, "render_page", lambda *given: "")
 
@@ -80,7 +87,7 @@ def test_a_budget_that_is_used_up_leaves_the_text() -> None:
             return Outcome.found(example.text.replace(0, "meh"))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "make_attack", lambda name: NamedAttack(name, "paper", Greedy(), name))
+        patched.setattr(module, "make_attack", named(Greedy()))
         assert attacked_texts(VICTIM, ["good"], ["positive"], "greedy", budget=2) == ["good"]
         assert attacked_texts(VICTIM, ["good"], ["positive"], "greedy", budget=3) == ["meh"]
 
@@ -91,7 +98,7 @@ def test_random_choices_depend_on_seed_and_place_only() -> None:
             return Outcome.failed("no", example.text.replace(0, f"word{rng.randrange(10**6)}"))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "make_attack", lambda name: NamedAttack(name, "paper", Dice(), name))
+        patched.setattr(module, "make_attack", named(Dice()))
         first = attacked_texts(VICTIM, ["good"] * 3, ["positive"] * 3, "dice", seed=1)
         assert len(set(first)) == 3
         assert attacked_texts(VICTIM, ["good"] * 2, ["positive"] * 2, "dice", seed=1) == first[:2]
@@ -219,7 +226,7 @@ def test_the_attack_is_told_what_the_model_reads(monkeypatch: pytest.MonkeyPatch
         async def search(self, example: Example, rng: Random) -> Outcome:
             return Outcome.found(example.text.replace_all(dict.fromkeys(example.indices, "x")))
 
-    monkeypatch.setattr(module, "make_attack", lambda name: NamedAttack(name, "paper", Marking(), name))
+    monkeypatch.setattr(module, "make_attack", named(Marking()))
     texts: list[TextInput] = ["good good good", "good", "unread good"]
     assert attacked_texts(Windowed(VICTIM.weights), texts, ["positive"] * 3, "mark") == ["x x good", "x", "unread good"]
 

@@ -10,7 +10,7 @@ import pytest
 import stockade as st
 from stockade.core.errors import OptionError
 from stockade.defenses.defended import Defended
-from stockade.defenses.registry import DefenseEntry, NamedDefense, check_order, defenses, make_defense, wrap
+from stockade.defenses.registry import NamedDefense, check_order, defenses, make_defense, make_defenses, wrap
 from stockade.defenses.trained import combined_objective, combined_rewrite
 from stockade.jobs import ModelOptions
 from stockade.models.language import LanguageModels
@@ -25,7 +25,7 @@ class TrainingOnly:
 
 
 def training_only(name: str = "harder") -> NamedDefense:
-    return NamedDefense(name, "paper", TrainingOnly(), DefenseEntry(name, TrainingOnly, "a paper", {"paper": {}}))
+    return NamedDefense(name=name, preset="paper", key=name, method=TrainingOnly())
 
 
 def test_options_come_from_the_preset_then_the_reference_then_keywords() -> None:
@@ -111,8 +111,7 @@ class Signing:
 
 
 def test_the_innermost_defense_rewrites_first() -> None:
-    entry = DefenseEntry("signing", Signing, "a paper", {"paper": {}})
-    outer, inner = (NamedDefense("signing", "paper", Signing(name), entry) for name in ("outer", "inner"))
+    outer, inner = make_defenses([Signing("outer"), Signing("inner")])
     rewrite = combined_rewrite([outer, make_defense("fuse"), inner])
     assert rewrite is not None
     assert rewrite(["a", "b"], [0, 1], ("n", "p"), 0) == (["a inner outer", "b inner outer"], [0, 1])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import stockade as st
-from stockade.attacks.registry import NamedAttack
+from stockade.attacks.registry import make_attack
 from stockade.core.errors import DataError, OptionError
 from stockade.core.example import Scores
 from stockade.core.text import Text
@@ -229,10 +229,10 @@ def test_an_attack_that_knows_the_detector_passes_where_another_is_caught(
     """Who follows the routed answer takes "loud" and is caught with the second word; who sees the suspicion is not."""
     model = Defended("route", Known(draws="fixed"), VICTIM)
     examples = prepare_examples(load_data([("good fine film", "positive")]), model.labels)
-    settings = AttackSettings((NamedAttack("word-by-word", "paper", WordByWord(), "word-by-word"),))
+    settings = AttackSettings((make_attack(WordByWord()),))
     run_attacks(model, examples, settings, tmp_path, through=model.twin() if knows else None)
     with Store(tmp_path) as store:
-        (record,) = store.records("word-by-word")
+        (record,) = store.records("WordByWord")
     assert record.status == ("success" if knows else "failed")
     if knows:
         assert (record.adversarial, record.adversarial_prediction) == (found, "negative")

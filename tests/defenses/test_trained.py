@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
-from stockade.defenses.registry import DefenseEntry, NamedDefense, make_defense
+from stockade.defenses.registry import NamedDefense, make_defense
 from stockade.defenses.trained import combined_objective
-from stockade.training.kit import TrainingKit
-from stockade.training.objective import Batch, Objective, as_judged
+from stockade.training.objective import Batch, Objective, TrainingKit, validation_batch
 from tests.defenses.adversarial_kit import make_batch, make_kit
 
 TEXT = "a good film with the story of a good picture"
@@ -27,8 +26,8 @@ class Doubled:
         labels = torch.cat([batch.labels, batch.labels])
         return self.plain.augment(batch.with_inputs([*batch.inputs, *[TEXT] * len(batch)], labels))
 
-    def judged(self, batch: Batch) -> Batch:
-        return as_judged(self.plain, batch)
+    def validation_batch(self, batch: Batch) -> Batch:
+        return validation_batch(self.plain, batch)
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Doubling:
 
 
 def doubling() -> NamedDefense:
-    return NamedDefense("doubling", "paper", Doubling(), DefenseEntry("doubling", Doubling, "", {"paper": {}}))
+    return NamedDefense(name="doubling", preset="paper", key="doubling", method=Doubling())
 
 
 def objective_of(kit: TrainingKit, *named: NamedDefense) -> Objective:
@@ -73,7 +72,7 @@ def test_a_model_is_judged_as_all_its_defenses_show_texts() -> None:
                   [make_defense("deletion:kept_chance=0.9"), make_defense("ranmask:rate=0.5")],
                   [make_defense("ranmask:rate=0.5"), doubling()],
                   [make_defense("ranmask:rate=0.5"), make_defense("freelb"), doubling()]):  # fmt: skip
-        shown = as_judged(objective_of(kit, *named), batch)
+        shown = validation_batch(objective_of(kit, *named), batch)
         assert len(shown) == 4
         words = [len(str(one).split()) for one in shown.inputs]
         hidden = (shown.tensors["input_ids"] == kit.tokenizer.unk_token_id).sum(1).tolist()

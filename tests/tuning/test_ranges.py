@@ -31,7 +31,7 @@ def test_five_is_searched_as_its_authors_did() -> None:
 
 
 def test_every_defense_that_answers_is_listed() -> None:
-    assert set(RANGES) == {name for name, entry in defenses().items() if hasattr(entry.make, "answer")}
+    assert set(RANGES) == {name for name, entry in defenses().items() if hasattr(entry.implementation, "answer")}
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))

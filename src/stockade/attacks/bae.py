@@ -31,12 +31,12 @@ from typing import Any, Literal
 
 from stockade.attacks.constraints import SamePos
 from stockade.attacks.greedy import changeable, changes_allowed, descending
-from stockade.attacks.registry import register
 from stockade.attacks.similarity import Reference, Scale, Similarity
 from stockade.attacks.steps import take_step
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Fill, Score
 from stockade.lexicon import StopList
@@ -138,4 +138,4 @@ for _name, _mode in (("bae-r", "R"), ("bae-i", "I"), ("bae-r/i", "R/I"), ("bae-r
     _presets: dict[str, dict[str, Any]] = {"paper": {"mode": _mode}, "authors": {"mode": _mode, **_AUTHORS}}
     if _mode == "R":
         _presets["textattack"] = {"mode": _mode, **_TEXTATTACK}
-    register(_name, paper="Garg and Ramakrishnan 2020", presets=_presets)(BAE)
+    published(_name, paper="Garg and Ramakrishnan 2020", presets=_presets)(BAE)

@@ -25,12 +25,12 @@ from typing import Literal
 
 from stockade.attacks.greedy import changeable, changes_allowed, descending
 from stockade.attacks.importance import importance
-from stockade.attacks.registry import register
 from stockade.attacks.similarity import Similarity
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.protocols import Filling
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Perplexity, Predict, Score
 from stockade.lexicon import StopList, is_stop_word, load_neighbours, load_wordnet
@@ -50,7 +50,7 @@ _TEXTATTACK = {
 }
 
 
-@register(
+@published(
     "bert-attack",
     paper="Li et al. 2020",
     presets={

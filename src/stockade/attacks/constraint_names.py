@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from stockade.attacks.constraints import Constraint, KeepStopWords, MaxChanged, MaxEditDistance, SamePos, conjunction
-from stockade.attacks.options import validated
 from stockade.attacks.similarity import Similarity
 from stockade.core.errors import OptionError, unknown_name
+from stockade.core.options import validated
 
 CONSTRAINTS: Mapping[str, type[Any]] = {
     kind.name: kind for kind in (KeepStopWords, MaxChanged, MaxEditDistance, SamePos, Similarity)

@@ -30,6 +30,13 @@ class Constraint(ABC):
     costly: ClassVar[bool] = False
     __slots__ = ()
 
+    @classmethod
+    def from_text(cls, text: str) -> Constraint:
+        """The constraint of an expression such as `same-pos & similarity(cosine, 0.9)`."""
+        from stockade.attacks.constraint_names import parse_constraint
+
+        return parse_constraint(text)
+
     @abstractmethod
     async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]: ...
 

@@ -28,11 +28,11 @@ from typing import Literal
 
 from stockade.attacks.greedy import changeable, changes_allowed, descending, greedy
 from stockade.attacks.misspellings import TRANSFORMS, Transform, levenshtein, misspell
-from stockade.attacks.registry import register
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.errors import OptionError
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.engine.requests import Score
 from stockade.lexicon import StopList
@@ -40,7 +40,7 @@ from stockade.lexicon import StopList
 Scoring = Literal["combined", "temporal", "tail", "replace-1"]
 
 
-@register(
+@published(
     "deepwordbug",
     paper="Gao et al. 2018",
     presets={

@@ -27,10 +27,10 @@ from random import Random
 from typing import Any
 
 from stockade.attacks.greedy import changeable, changes_allowed
-from stockade.attacks.registry import register
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score, WordProbabilities
 from stockade.lexicon import StopList, load_neighbours
@@ -56,8 +56,8 @@ _TEXTATTACK = {"stop_words": "nltk-cased", "round_up": True}
 _FAST: dict[str, Any] = {"likely": None, "max_drop": 5.0, "generations": 40}
 
 
-@register("genetic-fast", paper="Jia et al. 2019", presets={"paper": _FAST, "textattack": _FAST | _TEXTATTACK})
-@register("genetic", paper="Alzantot et al. 2018", presets={"paper": {}, "textattack": _TEXTATTACK})
+@published("genetic-fast", paper="Jia et al. 2019", presets={"paper": _FAST, "textattack": _FAST | _TEXTATTACK})
+@published("genetic", paper="Alzantot et al. 2018", presets={"paper": {}, "textattack": _TEXTATTACK})
 @dataclass(frozen=True, slots=True)
 class Genetic(WordAttack):
     """Breeds word swaps over generations and keeps what lowers the true class."""

@@ -20,17 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.attacks.greedy import changeable, changes_allowed
-from stockade.attacks.registry import register
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.protocols import WordVocabulary
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text, match_case
 from stockade.engine.requests import Gradient, Score, Vocabulary
 from stockade.lexicon import StopList, is_stop_word, load_tagger
 
 
-@register("hotflip", paper="Ebrahimi et al. 2018", presets={"paper": {}})
+@published("hotflip", paper="Ebrahimi et al. 2018", presets={"paper": {}})
 @dataclass(frozen=True, slots=True)
 class HotFlip(WordAttack):
     """Flips words along the gradient of the model's loss (white box)."""

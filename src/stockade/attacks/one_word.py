@@ -30,13 +30,13 @@ from typing import Any, Literal
 
 from stockade.attacks.greedy import NOT_EVEN_ONE, one_word_may_change
 from stockade.attacks.nearest_flip import NearestFlip
-from stockade.attacks.registry import register
 from stockade.attacks.vocabulary import known_words
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.errors import OptionError
 from stockade.core.example import Example
 from stockade.core.protocols import AttentionQuery, WordVocabulary
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text, match_case
 from stockade.engine.requests import Attention, Score, Zeroed
 
@@ -119,4 +119,4 @@ def _presets(where: str, how: str) -> dict[str, dict[str, Any]]:
 
 for _where in ("gs", "asmin", "asmax"):
     for _how in ("gr", "ec"):
-        register(f"{_where}-{_how}", paper="Hsieh et al. 2019", presets=_presets(_where, _how))(OneWord)
+        published(f"{_where}-{_how}", paper="Hsieh et al. 2019", presets=_presets(_where, _how))(OneWord)

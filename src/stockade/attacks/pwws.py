@@ -28,10 +28,10 @@ from typing import Literal
 
 from stockade.attacks.entity_names import entity_swaps
 from stockade.attacks.greedy import changeable, changes_allowed, descending, greedy
-from stockade.attacks.registry import register
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
 from stockade.lexicon import StopList, load_tagger, load_wordnet, wordnet_pos
@@ -41,7 +41,7 @@ from stockade.lexicon.entity_finder import finder_name
 _TEXTATTACK = {"same_pos": "any", "stop_words": "nltk-cased", "choose_again": True, "weight": "score"}
 
 
-@register(
+@published(
     "pwws", paper="Ren et al. 2019", presets={"paper": {}, "authors": {"same_pos": "fine"}, "textattack": _TEXTATTACK}
 )
 @dataclass(frozen=True, slots=True)

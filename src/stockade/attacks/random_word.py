@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from random import Random
 
 from stockade.attacks.greedy import NOT_EVEN_ONE, one_word_may_change
-from stockade.attacks.registry import register
 from stockade.attacks.vocabulary import known_words
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text, match_case
 from stockade.engine.requests import Score
 
@@ -27,7 +27,7 @@ _MOST_REFUSED = 20
 """A constraint may refuse that many draws for each one wanted before the attack gives up."""
 
 
-@register("random", paper="Hsieh et al. 2019", presets={"paper": {}})
+@published("random", paper="Hsieh et al. 2019", presets={"paper": {}})
 @dataclass(frozen=True, slots=True)
 class RandomWord(WordAttack):
     """Replaces one random word by another at random, many times over."""

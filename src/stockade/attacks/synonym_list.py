@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from random import Random
 
 from stockade.attacks.greedy import NOT_EVEN_ONE, changeable, one_word_may_change
-from stockade.attacks.registry import register
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import is_single_word, match_case
 from stockade.engine.requests import Score
 from stockade.lexicon import StopList, load_neighbours
 
 
-@register("list", paper="Hsieh et al. 2019", presets={"paper": {}})
+@published("list", paper="Hsieh et al. 2019", presets={"paper": {}})
 @dataclass(frozen=True, slots=True)
 class SynonymList(WordAttack):
     """Replaces one word by a synonym, the first that fools the model from the left."""

@@ -32,12 +32,12 @@ from typing import Literal
 from stockade.attacks.constraints import SamePos
 from stockade.attacks.greedy import changeable, changes_allowed, descending
 from stockade.attacks.importance import importance
-from stockade.attacks.registry import register
 from stockade.attacks.similarity import Reference, Scale, Similarity
 from stockade.attacks.steps import take_step
 from stockade.attacks.word_attack import WordAttack
 from stockade.core.example import Example
 from stockade.core.records import Outcome
+from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
 from stockade.lexicon import StopList, load_neighbours
@@ -58,7 +58,7 @@ _TEXTATTACK = {"min_cosine": 0.5, "reference": "previous", "short": None}
 _CALIBRATED = {"threshold": 0.8039}
 
 
-@register(
+@published(
     "textfooler",
     paper="Jin et al. 2020",
     presets={"paper": {}, "authors": _AUTHORS, "textattack": _TEXTATTACK, "calibrated": _CALIBRATED},

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stockade.attacks.options import validated
 from stockade.certificates.medians import corrected_alpha
-from stockade.certificates.registry import NamedMethod, make_method
+from stockade.certificates.registry import NamedMethod
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
@@ -113,7 +112,7 @@ def _with_alpha(named: NamedMethod, texts: int) -> NamedMethod:
 
 def recorded_methods(manifest: Mapping[str, Any]) -> tuple[NamedMethod, ...]:
     """The methods of a run, with every option as it was recorded."""
-    return tuple(_from_description(told) for told in manifest["config"]["methods"])
+    return tuple(NamedMethod.from_description(told) for told in manifest["config"]["methods"])
 
 
 def used_methods(manifest: Mapping[str, Any]) -> dict[str, NamedMethod]:
@@ -127,9 +126,3 @@ def used_methods(manifest: Mapping[str, Any]) -> dict[str, NamedMethod]:
 def seed_of_text(seed: int, method: str, example: str) -> int:
     """Names the random copies of one text, by the seed of the run."""
     return derive_seed(seed, "certify", method, example)
-
-
-def _from_description(told: Mapping[str, Any]) -> NamedMethod:
-    made = make_method(told["name"], told["preset"])
-    options = validated(told["name"], type(made.method), told["options"])
-    return replace(made, method=replace(made.method, **options), key=told["key"])

@@ -1,4 +1,5 @@
-"""Names and options of the ways to certify; a new one is one new file in `stockade.certificates.methods`.
+"""Names and options of the ways to certify; a new one is one new file in
+`stockade.certificates.methods` and one line here.
 
 A method is a frozen dataclass of options. `check` looks at the defended model and says in one sentence why the method
 cannot speak of it, if it cannot; `certify` is a coroutine that awaits requests to the model inside the defense and
@@ -7,21 +8,19 @@ returns what it found. `threat` says in words what a radius means.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from stockade.attacks.options import chosen_options
 from stockade.certificates.evidence import Evidence
-from stockade.core.catalogue import Catalogue, Published
 from stockade.core.errors import ModelError
+from stockade.core.named import Maker, Named
 from stockade.core.protocols import Classifier
+from stockade.core.registry import Entry, Registry
 from stockade.core.text import Text
 
 DEFAULT_METHODS = ("ranmask-gap", "position-partition", "hash-partition", "deletion", "safer")
 """One for each defense that can be certified; the first is named to those who stand in none."""
-DEFAULT_PRESET = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,43 +72,82 @@ class CertificationMethod(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class MethodEntry(Published):
-    """One method of the list."""
+class MethodEntry(Entry):
+    """A certification method of the registry."""
 
     @property
     def sound(self) -> bool:
-        return bool(getattr(self.make, "sound", True))
+        return bool(getattr(self.implementation, "sound", True))
 
 
-@dataclass(frozen=True, slots=True)
-class NamedMethod:
-    """A method ready to be used, with the name and preset it was asked for by."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedMethod(Named[Any]):
+    """A method ready to use, with the name, preset and key it has in a run."""
 
-    name: str
-    preset: str
-    key: str
-    method: Any
-    entry: MethodEntry
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Every option, given or defaulted, as the manifest records it."""
-        return {field.name: getattr(self.method, field.name) for field in dataclasses.fields(self.method)}
-
-    def described(self) -> dict[str, Any]:
-        return {"key": self.key, "name": self.name, "preset": self.preset, "options": self.options}
+    @staticmethod
+    def from_description(description: Mapping[str, Any], *, trust: bool = False) -> NamedMethod:
+        """The method that a manifest describes; `trust` allows to import the module of an unregistered class."""
+        return _MAKER.from_description(description, trust=trust)
 
 
-_CATALOGUE = Catalogue("certificate", "stockade.certificates.methods", MethodEntry, DEFAULT_PRESET)
-register = _CATALOGUE.register
-methods = _CATALOGUE.all
+def _missing(cls: type) -> str | None:
+    certifies = callable(getattr(cls, "certify", None)) and callable(getattr(cls, "check", None))
+    return None if certifies else "the methods check and certify"
 
 
-def make_method(reference: str, preset: str | None = None, **options: Any) -> NamedMethod:
-    """A method from `NAME[@PRESET][:option=value,…]`; options given by keyword win over those in the reference."""
-    found = _CATALOGUE.find(reference, preset)
-    made = found.entry.make(**chosen_options("--method", found, options))
-    return NamedMethod(found.entry.name, found.preset, found.key, made, found.entry)
+METHODS = Registry(
+    "method",
+    {
+        "deletion": "stockade.certificates.methods.deletion:DeletionCertificate",
+        "hash-partition": "stockade.certificates.methods.partition:HashPartition",
+        "position-partition": "stockade.certificates.methods.partition:PositionPartition",
+        "ranmask-exact": "stockade.certificates.methods.ranmask:RanMaskExact",
+        "ranmask-gap": "stockade.certificates.methods.ranmask:RanMaskGap",
+        "ranmask-legacy": "stockade.certificates.methods.ranmask:RanMaskLegacy",
+        "ranmask-lf": "stockade.certificates.methods.ranmask:RanMaskMajority",
+        "safer": "stockade.certificates.methods.safer:SaferCertificate",
+    },
+    entry=MethodEntry,
+    group="stockade.certificates.methods",
+    missing=_missing,
+)
+_MAKER = Maker(METHODS, NamedMethod, listing="certificates")
+
+
+def methods() -> Mapping[str, MethodEntry]:
+    """All methods by name; looking one up imports its module, walking through them imports all."""
+    return METHODS
+
+
+def make_method(reference: object, preset: str | None = None, **options: Any) -> NamedMethod:
+    """Make a certification method from its name, or take an instance.
+
+    Parameters
+    ----------
+    reference : str or method
+        `NAME[@PRESET][:option=value,…]`, or an object with `check` and `certify`, registered or not.
+    preset : str, optional
+        The preset of a name that is written without one; an instance has its options already.
+    **options
+        Options that win over those of the reference and the preset.
+    """
+    return _MAKER.make(reference, preset, options)
+
+
+def make_methods(references: object, preset: str | None = None, **shared: Any) -> tuple[NamedMethod, ...]:
+    """Make certification methods from names, instances, or a list of them; each has a key of its own.
+
+    Parameters
+    ----------
+    references : str, method, list or mapping
+        One reference as `make_method` takes it, a list of them, or a mapping from keys to references for several
+        methods of the same name.
+    preset : str, optional
+        The preset of names that are written without one.
+    **shared
+        Options for all of them.
+    """
+    return _MAKER.make_all(references, lambda reference: make_method(reference, preset, **shared))
 
 
 def default_method(classifier: Classifier) -> NamedMethod:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from stockade.core.catalogue import Published
+    from stockade.core.registry import Entry
 
 KINDS = ("attacks", "defenses", "certificates", "models", "data", "studies")
 
@@ -56,7 +56,7 @@ def _certificates() -> list[dict[str, Any]]:
     return [{**_published(entry), "sound": entry.sound} for entry in methods().values()]
 
 
-def _published(entry: Published) -> dict[str, Any]:
+def _published(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "summary": entry.summary,

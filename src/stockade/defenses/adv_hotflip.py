@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from stockade.core.errors import OptionError
-from stockade.defenses.registry import register
+from stockade.core.registry import published
 
 if TYPE_CHECKING:
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Objective
+    from stockade.training.objective import Objective, TrainingKit
 
 Candidates = Literal["vocabulary", "neighbours"]
 
 
-@register(
+@published(
     "adv-hotflip",
     paper="Ebrahimi et al. 2018, HotFlip; as in Zeng et al. 2021, RanMASK, section 4.3",
     presets={"paper": {}, "synonyms": {"candidates": "neighbours"}},

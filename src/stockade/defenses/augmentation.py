@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from stockade.core.errors import OptionError
+from stockade.core.registry import published
 from stockade.core.seeds import derive_rng
 from stockade.core.text import Text, TextInput
-from stockade.defenses.registry import register
 
 Variant = Literal["replace", "add"]
 
 
-@register(
+@published(
     "augmentation",
     paper="Zeng et al. 2021, RanMASK, section 4.3",
     presets={"paper": {}, "authors": {"variant": "replace"}},

@@ -15,21 +15,20 @@ from stockade.core.example import Scores
 from stockade.core.masks import Keep
 from stockade.core.partitions import keep_words
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
-from stockade.defenses.registry import register
 from stockade.engine.requests import ClassNames, Score
 
 if TYPE_CHECKING:
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Objective
+    from stockade.training.objective import Objective, TrainingKit
 
 NO_VOTE = -1
 """The vote of a copy without words."""
 
 
-@register(
+@published(
     "deletion",
     paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates for Sequence Classifiers via Randomized "
     "Deletion; on words Huang et al. 2024, CERT-ED",

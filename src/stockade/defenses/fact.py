@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from stockade.core.errors import OptionError
-from stockade.defenses.registry import register
+from stockade.core.registry import published
 from stockade.defenses.switch import Switch, check_importance
 
 if TYPE_CHECKING:
     from stockade.core.protocols import Classifier
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Objective
+    from stockade.training.objective import Objective, TrainingKit
 
 _MNLI = {"perturb_words": 9, "multiplier": 12, "total_alternatives": 4}
 _IMDB = {**_MNLI, "perturb_words": 23}
 
 
-@register(
+@published(
     "fact",
     paper="Mein et al. 2020, FireBERT, section 2.1.6",
     presets={"paper": _MNLI, "mnli": _MNLI, "imdb": _IMDB, "authors": {"importance": "half_sq_norm"}},

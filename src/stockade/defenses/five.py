@@ -18,9 +18,9 @@ from stockade.core.protocols import (
     TokenScores,
     WhiteBoxClassifier,
 )
+from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
-from stockade.defenses.registry import register
 from stockade.defenses.switch import check_importance, order_of
 from stockade.engine.requests import Importance, Noised, Score
 from stockade.lexicon import StopList, is_stop_word
@@ -31,7 +31,7 @@ _NOISY = 0.2
 """Below this ratio a vector with noise has a cosine of less than 0.2 with the one without: ratio / √(1 + ratio²)."""
 
 
-@register(
+@published(
     "five",
     paper="Mein et al. 2020, FireBERT, section 2.1.5",
     presets={"paper": {}, "mnli": {}, "imdb": _IMDB, "authors": _AUTHORS},

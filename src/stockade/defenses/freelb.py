@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from stockade.core.registry import published
 from stockade.defenses.pgd import check_ascent
-from stockade.defenses.registry import register
 
 if TYPE_CHECKING:
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Objective
+    from torch import Tensor, nn
+
+    from stockade.defenses.embedding_perturbation import VectorPerturbation
+    from stockade.training.objective import Batch, Objective, TrainingKit
 
 
-@register(
+@published(
     "freelb",
     paper="Zhu et al. 2020, FreeLB: Enhanced Adversarial Training for Natural Language Understanding, algorithm 1",
     presets={
@@ -24,16 +26,27 @@ if TYPE_CHECKING:
         "ranmask-authors": {"steps": 3, "step_size": 0.3, "start_norm": 0.5, "max_norm": 0.05},
     },
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FreeLb:
     """Train on perturbed input vectors, with every step of the search for the worst ones adding to the gradient.
 
-    `steps` is K: each back-propagates a K-th of the loss into the weights and moves the perturbation on; then the
-    weights move once. The other options are those of `pgd`. With a `start_norm` above 0 the clean text is never seen.
-    The defaults suit RoBERTa on SST-2 (middle of the published ranges).
+    Each of the K steps back-propagates a K-th of the loss into the weights and moves the perturbation; then the weights
+    move once. With a `start_norm` above 0 the clean text is never trained on. The defaults suit RoBERTa on SST-2
+    (middle of the published ranges).
 
     All K passes of a text drop the same numbers, as in the paper (section 3.3); the code of RanMASK draws anew.
     Differences to the paper: tokens that hide words are not moved.
+
+    Parameters
+    ----------
+    steps
+        K, the steps of the ascent.
+    step_size
+        The length of each step.
+    start_norm
+        About the norm of the random perturbation that the ascent begins with.
+    max_norm
+        The radius of the ball that the perturbation is projected onto; 0 for no limit.
     """
 
     steps: int = 2
@@ -45,8 +58,49 @@ class FreeLb:
         check_ascent("freelb", self.steps, self.step_size, self.start_norm, self.max_norm)
 
     def objective(self, kit: TrainingKit) -> Objective:
-        from stockade.defenses.adversarial.embedding_perturbation import Ascent, FreeLbTraining, refuse_nesting
+        from stockade.defenses.embedding_perturbation import make_perturbation
 
-        refuse_nesting("freelb", kit)
-        ascent = Ascent(self.steps, self.step_size, self.start_norm, self.max_norm)
-        return FreeLbTraining(kit.network, kit.tokenizer, kit.plain, ascent)
+        ascent = make_perturbation(
+            "freelb",
+            kit,
+            steps=self.steps,
+            step_size=self.step_size,
+            start_norm=self.start_norm,
+            max_norm=self.max_norm,
+        )
+        return FreeLbTraining(kit.plain, ascent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FreeLbTraining:
+    """Trains on every step of the ascent: each adds its share of the gradient to the weights.
+
+    All steps drop the same numbers, so that they ascend one function.
+    """
+
+    ascends_vectors: ClassVar[bool] = True
+    plain: Objective
+    vectors: VectorPerturbation
+
+    def augment(self, batch: Batch) -> Batch:
+        return self.plain.augment(batch)
+
+    def loss(self, model: nn.Module, batch: Batch) -> Tensor:
+        import torch
+
+        from stockade.defenses.embedding_perturbation import replayed_dropout
+
+        vectors, steps = self.vectors, self.vectors.ascent.steps
+        moved, perturbation = vectors.start(batch)
+        same_dropout = replayed_dropout(moved.device)
+        before = torch.zeros((), device=moved.device)
+        for _ in range(steps - 1):
+            perturbation.requires_grad_()
+            part = vectors.loss(self.plain, model, batch, perturbation) / steps
+            batch.backward(part)
+            assert perturbation.grad is not None
+            perturbation = vectors.ascent.ascended(perturbation.detach(), perturbation.grad, moved)
+            before = before + part.detach()
+            same_dropout()
+        part = vectors.loss(self.plain, model, batch, perturbation) / steps
+        return part + before  # the earlier parts are in the weights' gradients already; here they only count

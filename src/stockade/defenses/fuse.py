@@ -10,9 +10,9 @@ import numpy as np
 
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
-from stockade.defenses.registry import register
 from stockade.defenses.replacements import table_resources
 from stockade.defenses.switch import Switch, check_importance
 from stockade.engine.requests import Score
@@ -21,7 +21,7 @@ _MNLI = {"perturb_words": 2, "multiplier": 14, "total_alternatives": 14, "combin
 _IMDB = {"perturb_words": 3, "multiplier": 17, "total_alternatives": 12, "combine": "probability"}
 
 
-@register(
+@published(
     "fuse",
     paper="Mein et al. 2020, FireBERT, section 2.1.4",
     presets={"paper": _MNLI, "mnli": _MNLI, "imdb": _IMDB, "authors": {"importance": "half_sq_norm"}},

@@ -11,21 +11,20 @@ import numpy as np
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, MixingClassifier
+from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.mixtures import word_hulls
-from stockade.defenses.registry import register
 from stockade.defenses.replacements import neighbour_table, table_resources
 from stockade.engine.requests import Mixed, Score, Vocabulary
 
 if TYPE_CHECKING:
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Objective
+    from stockade.training.objective import Objective, TrainingKit
 
 Start = Literal["normal", "dirichlet"]
 
 
-@register(
+@published(
     "hull",
     paper="Dong et al. 2021, Towards Robustness Against Natural Language Word Substitutions (ASCC); Zhou et "
     "al. 2021, Defense against Synonym Substitution-based Adversarial Attacks via Dirichlet Neighborhood Ensemble",

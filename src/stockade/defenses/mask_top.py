@@ -10,15 +10,15 @@ import numpy as np
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, ImportanceObjective
+from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, combine
-from stockade.defenses.registry import register
 from stockade.defenses.switch import check_importance, ranked_words
 from stockade.engine.requests import Importance, Masked, Score
 from stockade.lexicon import StopList
 
 
-@register(
+@published(
     "mask-top",
     paper="a baseline for FIVE of Mein et al. 2020, FireBERT, section 2.1.5",
     presets={"paper": {}, "mnli": {}, "imdb": {"copies": 10, "combine": "probability"}},

@@ -12,17 +12,16 @@ from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.partitions import Layout, Votes, group_texts, hash_groups, position_groups
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import combine
-from stockade.defenses.registry import register
 from stockade.engine.requests import ClassNames, Masked, Score
 
 if TYPE_CHECKING:
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Objective
+    from stockade.training.objective import Objective, TrainingKit
 
 
-@register(
+@published(
     "partition",
     paper="Levine and Feizi 2020, (De)Randomized Smoothing for Certifiable Defense against Patch Attacks; "
     "Pei et al. 2024, TextGuard (hash)",

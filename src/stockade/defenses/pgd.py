@@ -3,31 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from stockade.core.errors import OptionError
-from stockade.defenses.registry import register
+from stockade.core.registry import published
 
 if TYPE_CHECKING:
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Objective
+    from torch import Tensor, nn
+
+    from stockade.defenses.embedding_perturbation import VectorPerturbation
+    from stockade.training.objective import Batch, Objective, TrainingKit
 
 
-@register(
+@published(
     "pgd",
     paper="Madry et al. 2018, section 2; on word vectors as in Zeng et al. 2021, RanMASK, section 4.3",
     presets={"paper": {}, "ranmask-authors": {"steps": 3}},
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pgd:
     """Train on the worst input vectors near each text: K steps up the loss, then one step of training.
 
-    `steps` is K. A text's perturbation begins at random with about `start_norm`, moves by `step_size` in each step and
-    is kept within `max_norm` (0: no limit); norms are over all tokens of a text together. Padding is not moved, nor
-    tokens that hide words.
+    A text's perturbation begins at random and moves along the gradient of the loss. Norms are over all tokens of a text
+    together. Padding is not moved, nor tokens that hide words.
 
     Differences to the papers: the ball is of the Frobenius norm, as in the code of RanMASK, which starts outside of it
     by default and is projected onto it by the first step.
+
+    Parameters
+    ----------
+    steps
+        K, the steps of the ascent.
+    step_size
+        The length of each step.
+    start_norm
+        About the norm of the random perturbation that the ascent begins with.
+    max_norm
+        The radius of the ball that the perturbation is projected onto; 0 for no limit.
     """
 
     steps: int = 10
@@ -39,15 +51,35 @@ class Pgd:
         check_ascent("pgd", self.steps, self.step_size, self.start_norm, self.max_norm)
 
     def objective(self, kit: TrainingKit) -> Objective:
-        from stockade.defenses.adversarial.embedding_perturbation import Ascent, PgdTraining, refuse_nesting
+        return PgdTraining(kit.plain, vector_perturbation("pgd", self, kit))
 
-        refuse_nesting("pgd", kit)
-        ascent = Ascent(self.steps, self.step_size, self.start_norm, self.max_norm)
-        return PgdTraining(kit.network, kit.tokenizer, kit.plain, ascent)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PgdTraining:
+    """Ascends, then trains on where the ascent has ended, and on nothing else."""
+
+    ascends_vectors: ClassVar[bool] = True
+    plain: Objective
+    vectors: VectorPerturbation
+
+    def augment(self, batch: Batch) -> Batch:
+        return self.plain.augment(batch)
+
+    def loss(self, model: nn.Module, batch: Batch) -> Tensor:
+        import torch
+
+        vectors = self.vectors
+        moved, perturbation = vectors.start(batch)
+        for _ in range(vectors.ascent.steps):
+            perturbation.requires_grad_()
+            loss = vectors.loss(self.plain, vectors.network, batch, perturbation)
+            (gradient,) = torch.autograd.grad(loss, perturbation)
+            perturbation = vectors.ascent.ascended(perturbation.detach(), gradient, moved)
+        return vectors.loss(self.plain, model, batch, perturbation)
 
 
 def check_ascent(name: str, steps: int, step_size: float, start_norm: float, max_norm: float) -> None:
-    """Say what is wrong with the options of an ascent, if anything is."""
+    """Refuse options of an ascent that make no sense, in one sentence."""
     if steps < 1:
         raise OptionError(f"The steps of {name} are {steps}, expected a whole number from 1 up.")
     for option, value in (("step_size", step_size), ("start_norm", start_norm), ("max_norm", max_norm)):

@@ -12,20 +12,19 @@ from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.masks import Keep, draw_masks, draw_weighted_masks, kept_words
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine, combine_normalised
-from stockade.defenses.registry import register
 from stockade.engine.requests import Masked, Score, Surprisal
 
 if TYPE_CHECKING:
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Objective
+    from stockade.training.objective import Objective, TrainingKit
 
 Sampling = Literal["uniform", "lm"]
 
 
-@register(
+@published(
     "ranmask",
     paper="Zeng et al. 2021, RanMASK, sections 2 and 3",
     presets={

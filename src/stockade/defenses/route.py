@@ -12,12 +12,12 @@ import numpy as np
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, Fingerprinted
+from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.detector import Detector, detector_hash, load_detector
 from stockade.defenses.detector_features import EvidenceReader
-from stockade.defenses.registry import register
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Routed:
         return self.robust if self.caught else self.plain
 
 
-@register("route", paper="Zeng et al. 2021, RanMASK, conclusion (future work)", presets={"paper": {}})
+@published("route", paper="Zeng et al. 2021, RanMASK, conclusion (future work)", presets={"paper": {}})
 @dataclass(frozen=True, slots=True)
 class Route:
     """Ask a detector first: suspicious texts are answered from masked copies, the others by the model as it is.

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.core.text import Text, TextInput, match_case
 from stockade.defenses.combine import Combination, Draws, combine
-from stockade.defenses.registry import register
 from stockade.defenses.replacements import neighbour_table
 from stockade.engine.requests import Score
 from stockade.lexicon.perturbation_sets import PerturbationSets, WordSet, load_perturbation_sets
@@ -23,11 +23,10 @@ from stockade.lexicon.perturbation_sets import PerturbationSets, WordSet, load_p
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from stockade.training.kit import TrainingKit
-    from stockade.training.objective import Batch, Objective
+    from stockade.training.objective import Batch, Objective, TrainingKit
 
 
-@register(
+@published(
     "safer",
     paper="Ye et al. 2020, SAFER: A Structure-free Approach for Certified Robustness to Adversarial Word Substitutions",
     presets={"paper": {}, "vote": {"combine": "vote"}, "authors": {"combine": "vote", "copies": 2000}},
@@ -111,10 +110,10 @@ class SynonymTraining:
     def augment(self, batch: Batch) -> Batch:
         return self.plain.augment(self._reworded(batch))
 
-    def judged(self, batch: Batch) -> Batch:
-        from stockade.training.objective import as_judged
+    def validation_batch(self, batch: Batch) -> Batch:
+        from stockade.training.objective import validation_batch
 
-        return as_judged(self.plain, self._reworded(batch))
+        return validation_batch(self.plain, self._reworded(batch))
 
     def loss(self, model: nn.Module, batch: Batch) -> Tensor:
         return self.plain.loss(model, batch)

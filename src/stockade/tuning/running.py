@@ -205,16 +205,16 @@ def _try(judge: bytes, number: int, options: dict[str, Any]) -> Trial:
 
 def _fixed(named: NamedDefense, written: str) -> dict[str, Any]:
     """The options that stand in the reference."""
-    from stockade.attacks.options import parse_options
+    from stockade.core.options import parse_options
 
     given = parse_options("--defense", named.name, written.partition(":")[2])
     return {name: named.options[name] for name in given}
 
 
 def _space(named: NamedDefense, ranges: Sequence[str], fixed: Mapping[str, Any]) -> dict[str, Range]:
-    if not hasattr(named.entry.make, "answer"):
+    if not hasattr(named.entry.implementation, "answer"):
         raise OptionError(f"{named.name} changes how a model is trained; only defenses that act when asked are tuned.")
-    kind: Any = named.entry.make
+    kind: Any = named.entry.implementation
     space = read_ranges(ranges, named.name, kind) or default_ranges(named.name, kind, fixed)
     both = sorted(set(space) & set(fixed))
     if both:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, get_type_hints
 
-from stockade.attacks.options import validated
 from stockade.core.errors import OptionError, unknown_name
+from stockade.core.options import validated
 
 Value = float | int | str | bool | None
 LOGARITHMIC = " log"

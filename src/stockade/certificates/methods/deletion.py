@@ -9,20 +9,21 @@ import numpy as np
 
 from stockade.certificates.betting_sampler import sample_by_betting, worth_betting
 from stockade.certificates.distributions import DeletionDistribution
-from stockade.certificates.registry import NO_WORDS, CertificationInput, MethodResult, register
+from stockade.certificates.registry import NO_WORDS, CertificationInput, MethodResult
 from stockade.certificates.sampling import Rows, SampledMethod, Stream
 from stockade.certificates.sequential import Scheme
 from stockade.certificates.smoothed import smoothing
 from stockade.core.masks import Keep
 from stockade.core.partitions import keep_antithetic_words, keep_words
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.deletion import Deletion
 from stockade.engine.requests import Score
 
 
-@register(
+@published(
     "deletion",
     paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates via Randomized Deletion",
     presets={"default": {}, "fixed": {"scheme": "fixed", "selection": 1000}},

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from stockade.certificates.evidence import PartitionEvidence
-from stockade.certificates.registry import NO_WORDS, AnotherDefense, CertificationInput, MethodResult, register
+from stockade.certificates.registry import NO_WORDS, AnotherDefense, CertificationInput, MethodResult
 from stockade.certificates.smoothed import smoothing
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.defenses.partition import Partition
 
 
-@register(
+@published(
     "position-partition",
     paper="Levine and Feizi 2020, (De)Randomized Smoothing for Certifiable Defense against Patch Attacks",
     presets={"default": {}},
@@ -33,7 +34,7 @@ class PositionPartition:
         return await _voted(inputs, _partition(classifier, "position"))
 
 
-@register("hash-partition", paper="Pei et al. 2024, TextGuard", presets={"default": {}})
+@published("hash-partition", paper="Pei et al. 2024, TextGuard", presets={"default": {}})
 @dataclass(frozen=True, slots=True)
 class HashPartition:
     """An inserted or deleted word alters one group, a replaced one two: the lead in votes must be more than twice that.

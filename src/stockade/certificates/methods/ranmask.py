@@ -15,13 +15,14 @@ from stockade.certificates.bounds import Rule
 from stockade.certificates.evidence import EnumeratedEvidence, LegacyEvidence
 from stockade.certificates.exact import VoteTable
 from stockade.certificates.masked_copies import MaskedCopies
-from stockade.certificates.registry import NO_WORDS, CertificationInput, MethodResult, register
+from stockade.certificates.registry import NO_WORDS, CertificationInput, MethodResult
 from stockade.certificates.sampling import SampledMethod, votes_of
 from stockade.certificates.sequential import Scheme, choose_class
 from stockade.certificates.smoothed import smoothing
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.masks import kept_words
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.defenses.ranmask import RanMask
 
 _THREAT = "any change of up to d words, the number of words unchanged (words are what blanks separate)"
@@ -29,7 +30,7 @@ _FIXED = {"scheme": "fixed", "selection": 1000}
 _PAPER = "Zeng et al. 2021, RanMASK; Levine and Feizi 2020, (De)Randomized Smoothing"
 
 
-@register("ranmask-gap", paper=_PAPER, presets={"default": {}, "fixed": _FIXED})
+@published("ranmask-gap", paper=_PAPER, presets={"default": {}, "fixed": _FIXED})
 @dataclass(frozen=True, slots=True)
 class RanMaskGap(SampledMethod):
     """The lead over the strongest other class must be more than twice the share of copies that d words can touch."""
@@ -45,7 +46,7 @@ class RanMaskGap(SampledMethod):
         return await _sampled(self, inputs, classifier)
 
 
-@register("ranmask-lf", paper=_PAPER, presets={"default": {}, "fixed": _FIXED})
+@published("ranmask-lf", paper=_PAPER, presets={"default": {}, "fixed": _FIXED})
 @dataclass(frozen=True, slots=True)
 class RanMaskMajority(SampledMethod):
     """The share of copies for the class must be more than a half and the share of copies that d words can touch."""
@@ -62,7 +63,7 @@ class RanMaskMajority(SampledMethod):
         return await _sampled(self, inputs, classifier)
 
 
-@register("ranmask-exact", paper=_PAPER, presets={"default": {}})
+@published("ranmask-exact", paper=_PAPER, presets={"default": {}})
 @dataclass(frozen=True, slots=True)
 class RanMaskExact:
     """Ask about every masked copy there is: the largest radius that can be proved, for texts with few copies.
@@ -97,7 +98,7 @@ class RanMaskExact:
         return MethodResult(EnumeratedEvidence(table, choose_class(counts)))
 
 
-@register("ranmask-legacy", paper="Zeng et al. 2021, RanMASK, algorithm 2", presets={"default": {}})
+@published("ranmask-legacy", paper="Zeng et al. 2021, RanMASK, algorithm 2", presets={"default": {}})
 @dataclass(frozen=True, slots=True)
 class RanMaskLegacy:
     """The published procedure, for comparison with published numbers: NOT a certificate.

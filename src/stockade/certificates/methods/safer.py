@@ -8,18 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from stockade.certificates.distributions import SynonymDistribution
-from stockade.certificates.registry import CertificationInput, MethodResult, register
+from stockade.certificates.registry import CertificationInput, MethodResult
 from stockade.certificates.sampling import Rows, SampledMethod, Stream
 from stockade.certificates.smoothed import smoothing
 from stockade.certificates.synonyms import synonym_distribution
 from stockade.core.protocols import Classifier
+from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.safer import Safer
 from stockade.engine.requests import Score
 
 
-@register(
+@published(
     "safer",
     paper="Ye et al. 2020, SAFER",
     presets={"default": {}, "fixed": {"scheme": "fixed", "selection": 1000}},
