@@ -69,22 +69,20 @@ def test_words_of_no_weight_are_hidden_last() -> None:
 
 
 @given(st.integers(1, 30), st.data())
-def test_the_copies_of_a_deal_share_no_word_that_was_handed_out(words: int, data: st.DataObject) -> None:
+def test_the_copies_of_an_antithetic_group_share_no_word_of_a_block(words: int, data: st.DataObject) -> None:
     kept = data.draw(st.integers(0, words))
-    copies = antithetic_group_size(words, kept)
-    deals = draw_antithetic_masks(np.random.default_rng(data.draw(st.integers(0, 99))), words, kept, 6).reshape(
-        6, copies, words
-    )
-    assert (deals.sum(2) == kept).all()
-    handed_out = deals if kept <= words - kept else ~deals
-    assert (handed_out.sum(1) <= 1).all()
-    assert copies == 1 or words - handed_out[0].sum() < min(kept, words - kept)  # too few words are left for one more
+    size, rng = antithetic_group_size(words, kept), np.random.default_rng(data.draw(st.integers(0, 99)))
+    groups = draw_antithetic_masks(rng, words, kept, 6).reshape(6, size, words)
+    assert (groups.sum(2) == kept).all()
+    blocks = groups if kept <= words - kept else ~groups
+    assert (blocks.sum(1) <= 1).all()
+    assert size == 1 or words - blocks[0].sum() < min(kept, words - kept)  # too few words are left for one more block
 
 
 @pytest.mark.parametrize("kept", [2, 3])
-def test_every_copy_of_a_deal_is_a_uniform_draw(kept: int) -> None:
-    deals = draw_antithetic_masks(np.random.default_rng(0), 5, kept, 20_000).reshape(20_000, 2, 5)
+def test_every_copy_of_an_antithetic_group_is_a_uniform_draw(kept: int) -> None:
+    groups = draw_antithetic_masks(np.random.default_rng(0), 5, kept, 20_000).reshape(20_000, 2, 5)
     for copy in (0, 1):
-        found = [int(deals[:, copy][:, list(some)].all(1).sum()) for some in combinations(range(5), kept)]
-        assert sum(found) == 20_000
-        assert all(abs(count - 2_000) < 5 * 42.5 for count in found)
+        counts = [int(groups[:, copy][:, list(choice)].all(1).sum()) for choice in combinations(range(5), kept)]
+        assert sum(counts) == 20_000
+        assert all(abs(count - 2_000) < 5 * 42.5 for count in counts)

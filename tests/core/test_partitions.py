@@ -129,11 +129,11 @@ def test_shares_never_decide_otherwise_than_counts(counts: list[int]) -> None:
 
 
 @pytest.mark.parametrize("chance", [0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
-def test_words_are_dealt_to_copies_that_look_like_any_other(chance: float) -> None:
-    copies = deletion_group_size(chance)
-    deals = keep_antithetic_words(np.random.default_rng(0), 6, chance, 4000).reshape(4000, copies, 6)
-    handed_out = deals if chance <= 0.5 else ~deals
-    assert (handed_out.sum(1) <= 1).all()
-    assert np.abs(deals.mean(0) - chance).max() < 0.04
-    together = (deals[:, :, 0] & deals[:, :, 1]).mean(0)
+def test_every_copy_of_an_antithetic_group_loses_words_like_any_other(chance: float) -> None:
+    size = deletion_group_size(chance)
+    groups = keep_antithetic_words(np.random.default_rng(0), 6, chance, 4000).reshape(4000, size, 6)
+    chosen = groups if chance <= 0.5 else ~groups
+    assert (chosen.sum(1) <= 1).all()
+    assert np.abs(groups.mean(0) - chance).max() < 0.04
+    together = (groups[:, :, 0] & groups[:, :, 1]).mean(0)
     assert np.abs(together - chance**2).max() < 0.04, "words of one copy do not know each other"

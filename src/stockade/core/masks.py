@@ -28,24 +28,41 @@ def draw_masks(rng: np.random.Generator, words: int, kept: int, copies: int) -> 
 
 
 def antithetic_group_size(words: int, kept: int) -> int:
-    """How many copies one shuffle of the words makes: see `draw_antithetic_masks`."""
-    hand = _hand(words, kept)
-    return words // hand if hand else 1
+    """How many copies one shuffle of the words makes: see `draw_antithetic_masks`.
 
-
-def draw_antithetic_masks(rng: np.random.Generator, words: int, kept: int, deals: int) -> Keep:
-    """For each deal the words are shuffled and handed out, `kept` to each copy that shows them, until too few are left;
-    if more words stay than are hidden, those to hide are handed out.
-
-    Each copy alone is like one of `draw_masks`. Those of a deal have no word in common: their mean varies less.
+    Parameters
+    ----------
+    words, kept : int
+        How many words the text has, and how many of them each copy shows.
     """
-    hand, copies = _hand(words, kept), antithetic_group_size(words, kept)
-    if not hand:
-        return np.full((deals, words), kept > 0)
-    holder = rng.random((deals, words)).argsort(axis=1).argsort(axis=1) // hand
-    held: Keep = holder[:, None, :] == np.arange(copies)[None, :, None]
-    keep: Keep = held if hand == kept else ~held
-    return keep.reshape(deals * copies, words)
+    block = _block(words, kept)
+    return words // block if block else 1
+
+
+def draw_antithetic_masks(rng: np.random.Generator, words: int, kept: int, groups: int) -> Keep:
+    """Masks in antithetic groups: the copies of a group share no visible word, so that their mean varies less.
+
+    For each group the words are shuffled and cut into blocks of `kept` words, until too few are left: a random
+    partition of the words. Each copy shows the words of one block; if more words stay than are hidden, each copy hides
+    the words of one block instead. A copy alone is distributed like one of `draw_masks`; the copies of a group are
+    negatively dependent (antithetic variates), the groups are independent.
+
+    Parameters
+    ----------
+    rng : Generator
+        Where the shuffles come from.
+    words, kept : int
+        How many words the text has, and how many of them each copy shows.
+    groups : int
+        How many groups to draw, each of `antithetic_group_size` copies.
+    """
+    block, size = _block(words, kept), antithetic_group_size(words, kept)
+    if not block:
+        return np.full((groups, words), kept > 0)
+    block_of_word = rng.random((groups, words)).argsort(axis=1).argsort(axis=1) // block
+    in_block: Keep = block_of_word[:, None, :] == np.arange(size)[None, :, None]
+    keep: Keep = in_block if block == kept else ~in_block
+    return keep.reshape(groups * size, words)
 
 
 def draw_weighted_masks(rng: np.random.Generator, weights: NDArray[np.float64], kept: int, copies: int) -> Keep:
@@ -74,8 +91,8 @@ def masks_by_number(numbers: NDArray[np.int64], words: int, kept: int) -> Keep:
     return keep
 
 
-def _hand(words: int, kept: int) -> int:
-    """How many words a copy is handed: those that stay or those that are hidden, whichever are fewer."""
+def _block(words: int, kept: int) -> int:
+    """How many words make a block: those that stay or those that are hidden, whichever are fewer."""
     return min(kept, words - kept)
 
 

@@ -55,20 +55,20 @@ def hash_groups(words: Sequence[str], groups: int, key: str) -> tuple[int, ...]:
     """The group of each word: a keyed hash of its lower-cased form, the same on every machine."""
     # The key is hashed first so that it may have any length.
     keyed = blake2b(key=blake2b(_bytes(key)).digest(), digest_size=8)
-    found = []
+    numbers = []
     for word in words:
         hasher = keyed.copy()
         hasher.update(_bytes(word.lower()))
-        found.append(int.from_bytes(hasher.digest(), "big") % groups)
-    return tuple(found)
+        numbers.append(int.from_bytes(hasher.digest(), "big") % groups)
+    return tuple(numbers)
 
 
 def group_texts(words: Sequence[str], groups_of_words: Sequence[int], groups: int) -> tuple[tuple[str, ...], ...]:
     """The words of each group in their order, the others removed; some groups may have none."""
-    found: list[list[str]] = [[] for _ in range(groups)]
+    texts: list[list[str]] = [[] for _ in range(groups)]
     for word, group in zip(words, groups_of_words, strict=True):
-        found[group].append(word)
-    return tuple(map(tuple, found))
+        texts[group].append(word)
+    return tuple(map(tuple, texts))
 
 
 def keep_words(rng: np.random.Generator, words: int, chance: float, copies: int) -> Keep:
@@ -79,23 +79,35 @@ def keep_words(rng: np.random.Generator, words: int, chance: float, copies: int)
 
 def deletion_group_size(chance: float) -> int:
     """How many copies one draw for each word makes: see `keep_antithetic_words`."""
-    hand = min(chance, 1 - chance)
-    return int(1 / hand) if hand > 0 else 1
+    share = min(chance, 1 - chance)
+    return int(1 / share) if share > 0 else 1
 
 
-def keep_antithetic_words(rng: np.random.Generator, words: int, chance: float, deals: int) -> Keep:
-    """For each deal copies of which no two show the same word (hide the same word, if more stay than go).
+def keep_antithetic_words(rng: np.random.Generator, words: int, chance: float, groups: int) -> Keep:
+    """Copies in antithetic groups: no two of a group show the same word, so that their mean varies less.
 
-    Each word is handed to one copy, or to none: to each copy with the chance to stay (to go). So each copy alone is
-    like one of `keep_words`; but the copies of a deal have no word in common, and their mean varies less.
+    Each word goes to one copy of the group, or to none: to each copy with the chance to stay. If more words stay than
+    go, no two copies lose the same word instead. A copy alone is distributed like one of `keep_words`; the copies of a
+    group are negatively dependent (antithetic variates), the groups are independent.
+
+    Parameters
+    ----------
+    rng : Generator
+        Where the draws come from.
+    words : int
+        How many words the text has.
+    chance : float
+        The chance of each word to stay.
+    groups : int
+        How many groups to draw, each of `deletion_group_size` copies.
     """
-    hand, copies = min(chance, 1 - chance), deletion_group_size(chance)
-    if not hand > 0:
-        return np.full((deals, words), chance > 0)
-    holder = np.floor(rng.random((deals, words)) / hand)
-    held: Keep = holder[:, None, :] == np.arange(copies)[None, :, None]
-    keep: Keep = held if hand == chance else ~held
-    return keep.reshape(deals * copies, words)
+    share, size = min(chance, 1 - chance), deletion_group_size(chance)
+    if not share > 0:
+        return np.full((groups, words), chance > 0)
+    copy_of_word = np.floor(rng.random((groups, words)) / share)
+    chosen: Keep = copy_of_word[:, None, :] == np.arange(size)[None, :, None]
+    keep: Keep = chosen if share == chance else ~chosen
+    return keep.reshape(groups * size, words)
 
 
 def _bytes(string: str) -> bytes:
