@@ -15,9 +15,9 @@ from stockade.core.text import Text
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.models.language import LanguageModels
-from stockade.models.load import load_model
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import RandomVictim, WeightVictim
 

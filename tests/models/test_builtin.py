@@ -18,7 +18,7 @@ from stockade.models.builtin import builtin_model
 FLOORS = {"sentiment-cnn": 0.73, "sentiment-lstm": 0.73, "sentiment-bert": 0.81}
 
 
-@pytest.mark.parametrize("module", ["stockade.models", "stockade.models.builtin", "stockade.models.load"])
+@pytest.mark.parametrize("module", ["stockade.models", "stockade.models.builtin", "stockade.models.adapters"])
 def test_listing_victims_imports_neither_torch_nor_transformers(module: str) -> None:
     heavy = ("torch", "transformers", "sklearn")
     code = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"

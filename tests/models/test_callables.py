@@ -193,14 +193,6 @@ def test_python_references_import_from_the_current_folder(tmp_path: Path, monkey
             load_model(reference)
 
 
-@pytest.mark.parametrize(
-    "reference", ["sklearn:model.skops", "onnx:model.onnx", "http://localhost/x", "https://host/x"]
-)
-def test_schemes_of_later_versions_point_to_a_way_that_works(reference: str) -> None:
-    with pytest.raises(ModelError, match=r"This version has no .* adapter.*python:package\.module:function"):
-        load_model(reference)
-
-
 def test_other_objects_and_options_are_refused() -> None:
     for thing in (3, {"a": 1}, (1, 2, 3)):
         with pytest.raises(ModelError, match="not a model"):

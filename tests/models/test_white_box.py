@@ -9,8 +9,8 @@ import torch
 from stockade.core.errors import ModelError
 from stockade.core.protocols import AttentiveClassifier, RepresentingClassifier, ZeroingClassifier
 from stockade.core.text import Text
+from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
-from stockade.models.load import load_model
 from stockade.models.zoo.build import build_model
 
 from .conftest import tiny_bert, tiny_tokenizer

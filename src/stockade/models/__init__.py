@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stockade.models.adapters import load_model
 from stockade.models.builtin import BUILTIN_MODELS, BuiltinModel
-from stockade.models.load import load_model
 from stockade.models.python import CallableClassifier
 
 if TYPE_CHECKING:

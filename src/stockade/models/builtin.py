@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from stockade.core.errors import ResourceMissing, unknown_name
 
 if TYPE_CHECKING:
+    from stockade.models.adapters import LoadOptions
     from stockade.models.huggingface import HuggingFaceClassifier
 
+_SCHEME = "builtin:"
 
 @dataclass(frozen=True, slots=True)
 class BuiltinModel:
@@ -32,7 +34,7 @@ class BuiltinModel:
 
     @property
     def reference(self) -> str:
-        return f"builtin:{self.name}"
+        return f"{_SCHEME}{self.name}"
 
     @property
     def folder(self) -> Path:
@@ -60,6 +62,18 @@ def builtin_model(name: str) -> BuiltinModel:
     if name not in BUILTIN_MODELS:
         raise unknown_name("built-in model", name, BUILTIN_MODELS)
     return BUILTIN_MODELS[name]
+
+
+class BuiltinAdapter:
+    """Reads `builtin:NAME`."""
+
+    def matches(self, model: object) -> bool:
+        """True for references of the scheme."""
+        return str(model).startswith(_SCHEME)
+
+    def load(self, model: object, options: LoadOptions) -> HuggingFaceClassifier:
+        """The built-in victim of that name."""
+        return load_builtin(str(model).removeprefix(_SCHEME), labels=options.labels, device=options.device)
 
 
 def load_builtin(name: str, *, labels: Sequence[str] | None = None, device: str | None = None) -> HuggingFaceClassifier:

@@ -1,4 +1,6 @@
-"""Reads a Hugging Face folder or hub name, and refuses what would run a stranger's code or answer with random weights.
+"""Hugging Face models: folders, hub names, `(model, tokenizer)`, pipelines.
+
+What would run a stranger's code or answer with random weights is refused:
 
 - Pickled weights (`pytorch_model.bin`) can run code when they are opened: refused unless `allow_pickle=True`.
 - Models with code of their own: refused unless `trust_remote_code=True`.
@@ -10,20 +12,88 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import ModelError
 from stockade.models.zoo.registry import register_zoo
 
+if TYPE_CHECKING:
+    from stockade.models.adapters import LoadOptions
+    from stockade.models.huggingface import HuggingFaceClassifier
+
+_SCHEME = "huggingface:"
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+_TASKS = ("text-classification", "sentiment-analysis")
+
+
+class HuggingFaceAdapter:
+    """Reads every name without a scheme (or with `huggingface:`), and the objects of transformers."""
+
+    def matches(self, model: object) -> bool:
+        """True for names, for networks, pairs, and pipelines of a network and a tokenizer."""
+        if isinstance(model, str | Path):
+            return True
+        if isinstance(model, type):
+            return False
+        if hasattr(model, "predict_proba"):  # a classifier already: of the user's making, or ours
+            return _is_wrapped(model) and _wrapper() is type(model)
+        return isinstance(model, tuple | list) or _is_network(model) or _is_wrapped(model)
+
+    def load(self, model: Any, options: LoadOptions) -> HuggingFaceClassifier:
+        """The classifier; one of ours stays itself unless it is to have other labels or stand on another device."""
+        if isinstance(model, str | Path):
+            reference = model.removeprefix(_SCHEME) if isinstance(model, str) else model
+            return _wrapper().from_pretrained(
+                reference,
+                labels=options.labels,
+                device=options.device,
+                allow_pickle=options.allow_pickle,
+                trust_remote_code=options.trust_remote_code,
+            )
+        labels = options.labels
+        if isinstance(model, _wrapper()):
+            if labels is None and options.device is None:
+                return model
+            labels = labels or model.labels
+        network, tokenizer = _parts(model)
+        return _wrapper()(network, tokenizer, labels=labels, device=options.device)
+
+
+def _wrapper() -> type[HuggingFaceClassifier]:
+    """The classifier around such models; it imports torch, so it is imported when it is needed."""
+    from stockade.models.huggingface import HuggingFaceClassifier
+
+    return HuggingFaceClassifier
+
+
+def _is_network(model: object) -> bool:
+    """A Hugging Face model: something with a config and a forward pass."""
+    return hasattr(model, "config") and hasattr(model, "forward")
+
+
+def _is_wrapped(model: object) -> bool:
+    return _is_network(getattr(model, "model", None)) and hasattr(model, "tokenizer")
+
+
+def _parts(model: Any) -> tuple[Any, Any]:
+    """The network and the tokenizer of a pair, a pipeline or a classifier of ours."""
+    if isinstance(model, tuple | list):
+        if len(model) != 2 or not _is_network(model[0]):
+            raise ModelError(f"A {type(model).__name__} of {len(model)} is not a model; expected (model, tokenizer).")
+        return model[0], model[1]
+    if not _is_wrapped(model):
+        raise ModelError(f"A {type(model).__name__} alone cannot read text: pass (model, tokenizer).")
+    task = getattr(model, "task", _TASKS[0])
+    if task not in _TASKS:
+        raise ModelError(f"The pipeline is for {task}; expected a text-classification pipeline.")
+    return model.model, model.tokenizer
 
 
 def load_pretrained(
     reference: str | Path, *, allow_pickle: bool = False, trust_remote_code: bool = False
 ) -> tuple[Any, Any]:
     """The model (float32, in evaluation mode) and the tokenizer of a folder or hub name."""
+    import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     register_zoo()

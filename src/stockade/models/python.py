@@ -1,34 +1,74 @@
-"""Any `texts -> probabilities` function, and any estimator with `predict_proba`, as a victim.
+"""Python objects as models: any `texts -> probabilities` function, any estimator with `predict_proba`.
 
 The function is called with a list of texts; for pair tasks each of them is a tuple `(premise, hypothesis)`.
-What it may answer is said in `stockade.models.answers`; every answer is checked.
+`stockade.models.answers` lists what it may answer with; every answer is checked.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import inspect
+import os
 import pickle
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from stockade.core.errors import ModelError, OptionError
-from stockade.core.protocols import Probabilities
+from stockade.core.errors import ModelError
+from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.text import TextInput
+from stockade.models.adapters import LoadOptions, check_outputs, load_with
 from stockade.models.answers import read_answer
 
-OUTPUTS = ("probabilities", "logits")
+_SCHEME = "python:"
 _PROBE = "a plain sentence"
+
+
+class PythonAdapter:
+    """Reads `python:package.module:attribute`, and every object that no other adapter takes."""
+
+    def matches(self, model: object) -> bool:
+        """True for references of the scheme and for objects."""
+        return str(model).startswith(_SCHEME) if isinstance(model, str | Path) else True
+
+    def load(self, model: object, options: LoadOptions) -> Classifier:
+        """The model itself if it is a `Classifier`, or the function or estimator as one."""
+        if isinstance(model, str | Path):
+            imported = import_attribute(str(model))
+            return self._wrap(imported, options) if isinstance(imported, str | Path) else load_with(imported, options)
+        return self._wrap(model, options)
+
+    def _wrap(self, model: Any, options: LoadOptions) -> Classifier:
+        if isinstance(model, type):
+            raise ModelError(
+                f"{model.__name__} is a class; expected an object with predict_proba or a function: make one of it "
+                "first."
+            )
+        if isinstance(model, Classifier):
+            if options.labels is not None and tuple(options.labels) != tuple(model.labels):
+                raise ModelError(f"The model names its own classes ({', '.join(model.labels)}): leave the labels out.")
+            return model
+        return CallableClassifier(model, labels=options.labels, outputs=options.outputs)
 
 
 class CallableClassifier:
     """A function or estimator that gives class probabilities (or logits, if declared).
 
-    `labels` names the columns; without it they come from the object's `labels` or `classes_`, or else the
-    number of classes is learnt from the first answer, with the names "0", "1", …. Asking for `labels` before
-    any answer calls the function once with one short text. Say `deterministic=False` when the same text may
-    get another answer.
+    Parameters
+    ----------
+    function : callable or estimator
+        Called with a list of texts; an object with `predict_proba` is asked through that.
+    labels : sequence of str, optional
+        Names of the columns. Without them they come from the object's `labels` or `classes_`, or else the number of
+        classes is learnt from the first answer, with the names "0", "1", …; asking for `labels` before any answer
+        calls the function once with one short text.
+    outputs : {"probabilities", "logits"}
+        What the function answers with.
+    deterministic : bool
+        Whether the same text always gets the same answer.
     """
 
     def __init__(
@@ -39,8 +79,7 @@ class CallableClassifier:
         outputs: str = "probabilities",
         deterministic: bool = True,
     ) -> None:
-        if outputs not in OUTPUTS:
-            raise OptionError(f'outputs is "probabilities" or "logits", not "{outputs}".')
+        check_outputs(outputs)
         estimator = callable(getattr(function, "predict_proba", None))
         if isinstance(function, type) or not (estimator or callable(function)):
             raise ModelError(
@@ -51,11 +90,11 @@ class CallableClassifier:
         self.outputs = outputs
         self.deterministic = deterministic
         self._call: Callable[[list[TextInput]], Any] = function.predict_proba if estimator else function
-        self._labels = _given_labels(function, labels)
+        self._labels = _stated_labels(function, labels)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The class names in column order; found out by a probe call when nobody has told them."""
+        """The class names in column order; learnt by a call with one short text when nothing states them."""
         if self._labels is None:
             try:
                 self.predict_proba([_PROBE])
@@ -69,7 +108,7 @@ class CallableClassifier:
         return self._labels
 
     def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
-        """The function's answer, checked; a row of NaN where it answered with a number that is none."""
+        """The function's answer, checked; a row of NaN where it holds NaN or infinity."""
         values, names = read_answer(self._call(list(inputs)), len(inputs), self._labels, self.outputs)
         if inputs:
             self._labels = names
@@ -87,7 +126,41 @@ class CallableClassifier:
         return digest.hexdigest()
 
 
-def _given_labels(function: Any, labels: Sequence[str] | None) -> tuple[str, ...] | None:
+def import_attribute(reference: str) -> Any:
+    """What `python:package.module:attribute` names. The current folder can be imported from, as with `python -m`."""
+    module_name, separator, path = reference.removeprefix(_SCHEME).partition(":")
+    if not (module_name and separator and path):
+        raise ModelError(
+            f"{reference} is incomplete; expected python:package.module:attribute, for example python:my_model:predict."
+        )
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)  # it stays: the user's function may import its neighbours when it is first called
+    try:
+        value: Any = importlib.import_module(module_name)
+    except ModuleNotFoundError as problem:
+        if problem.name and (module_name == problem.name or module_name.startswith(problem.name + ".")):
+            raise ModelError(
+                f"There is no module {problem.name} for {reference} (looked in {here} and the installed packages)."
+            ) from None
+        raise ModelError(
+            f"The module {module_name} of {reference} needs {problem.name}, which is not installed."
+        ) from problem
+    except Exception as problem:
+        raise ModelError(
+            f"The module {module_name} of {reference} cannot be imported ({type(problem).__name__}: {problem})."
+        ) from problem
+    for name in path.split("."):
+        if not hasattr(value, name):
+            public = sorted(attribute for attribute in getattr(value, "__dict__", ()) if not attribute.startswith("_"))
+            raise ModelError(
+                f"{module_name} has no {name} for {reference} (found: {', '.join(public[:12]) or 'nothing'})."
+            )
+        value = getattr(value, name)
+    return value
+
+
+def _stated_labels(function: Any, labels: Sequence[str] | None) -> tuple[str, ...] | None:
     if labels is None:
         labels = getattr(function, "labels", None)
     if labels is None:
