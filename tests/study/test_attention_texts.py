@@ -10,7 +10,7 @@ import pytest
 
 from stockade.core.errors import DataError, OptionError
 from stockade.datasets import load_data, prepare_examples
-from stockade.model_names import name_models
+from stockade.experiment.inputs import name_models
 from stockade.studies.attention.texts import ChosenTexts, choose_texts
 
 ROWS = [(f"text {number}", number % 2) for number in range(300)]

@@ -22,7 +22,7 @@ from stockade.evaluation.outcomes import Fate
 from stockade.evaluation.plan import FILE_NAME, Plan, check_same, read_plan
 from stockade.evaluation.request import EvaluationRequest
 from stockade.jobs import DataOptions, ModelOptions
-from stockade.model_names import name_models
+from stockade.experiment.inputs import name_models
 from stockade.runs.attack import Observer
 
 JSON_NAME, MARKDOWN_NAME, HTML_NAME = "evaluation.json", "evaluation.md", "evaluation.html"

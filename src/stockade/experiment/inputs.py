@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from stockade.models import load_model
 
 PYTHON_OBJECT = "a Python object"
 """How the reference of something begins that was given as an object, and that nobody can find again by name."""
+_MODEL_NAME = re.compile(r"[\w.+-]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,3 +182,56 @@ def tuning_memory(classifier: Classifier) -> TuningMemory | None:
     """Where the best batch size of this model on this device is remembered."""
     fingerprint = fingerprint_of(classifier)
     return None if fingerprint is None else TuningMemory(f"{fingerprint}|{getattr(classifier, 'device', 'cpu')}")
+
+
+def models_by_name(models: object) -> dict[str, object]:
+    """The models of a job by short names that can be folders.
+
+    Parameters
+    ----------
+    models
+        A model, a list of models, or a mapping that names them. A tuple is one model: `(model, tokenizer)`.
+    """
+    if isinstance(models, Mapping):
+        return dict(zip(name_models(tuple(models.values()), tuple(map(str, models))), models.values(), strict=True))
+    several = tuple(models) if isinstance(models, list) else (models,)
+    return dict(zip(name_models(several, None), several, strict=True))
+
+
+def name_models(models: Sequence[object], names: Sequence[str] | None) -> tuple[str, ...]:
+    """Short names that are different and can be folders.
+
+    Parameters
+    ----------
+    models
+        References or objects.
+    names
+        Names that the user chose; made from the models if None.
+    """
+    if names is not None:
+        for name in names:
+            if not _MODEL_NAME.fullmatch(name) or name in (".", ".."):
+                raise OptionError(
+                    f'The model name "{name}" cannot be a folder, expected letters, digits, ".", "_", "+" and "-".'
+                )
+        return tuple(names)
+    return unique_names("-".join(_MODEL_NAME.findall(_last_part(model))).strip(".-") or "model" for model in models)
+
+
+def unique_names(names: Iterable[str]) -> tuple[str, ...]:
+    """The names, with a number behind each that was there before: `m`, `m-2`."""
+    unique: list[str] = []
+    for name in names:
+        number = 1
+        while (numbered := name if number == 1 else f"{name}-{number}") in unique:
+            number += 1
+        unique.append(numbered)
+    return tuple(unique)
+
+
+def _last_part(model: object) -> str:
+    """Of a reference what stands last; of an object its name or that of its class."""
+    if isinstance(model, str | Path):
+        return Path(str(model).rstrip("/").rpartition(":")[2]).name
+    named = model[0] if isinstance(model, tuple | list) and model else model
+    return str(getattr(named, "__name__", type(named).__name__))

@@ -12,7 +12,7 @@ from stockade.core.errors import OptionError, RunError
 from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.datasets import DataSource
 from stockade.jobs import DataOptions
-from stockade.model_names import name_models
+from stockade.experiment.inputs import name_models
 from stockade.runs.attack import Observer, Progress
 from stockade.runs.finished import finished_run
 from stockade.runs.run import Run

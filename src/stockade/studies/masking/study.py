@@ -8,7 +8,7 @@ from typing import Any
 
 from stockade.core.errors import OptionError, RunError
 from stockade.core.files import in_temporary_folder, refuse_existing
-from stockade.model_names import name_models
+from stockade.experiment.inputs import name_models
 from stockade.studies.entry import Study, StudyEntry, StudyRequest
 from stockade.studies.masking.analysis import analyse
 from stockade.studies.masking.headline import headline
