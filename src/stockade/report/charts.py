@@ -316,10 +316,8 @@ def _scale(axes: Axes, axis: Literal["x", "y"], percent: bool, whole: bool = Tru
     """Write shares in percent, from 0 to 100 if the whole range is shown."""
     if not percent:
         return
-    from matplotlib.ticker import PercentFormatter
-
     chosen = axes.xaxis if axis == "x" else axes.yaxis
-    chosen.set_major_formatter(PercentFormatter(xmax=1, symbol=""))
+    chosen.set_major_formatter(lambda share, _: f"{100 * share:g}")
     if whole:
         (axes.set_xlim if axis == "x" else axes.set_ylim)(*_SHARES)
 

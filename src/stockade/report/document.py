@@ -11,7 +11,7 @@ Whoever analyses something makes one `Document` and is done; every output comes 
             Plot(lambda: draw_plot("rates", (8.2, 3), draw), caption="Success rates"),
             Heading("Examples"),
             Examples(tuple(map(record_example, records)), filters=(Filter("status", "Status", selected="success"),)),
-            Details("Manifest", json.dumps(manifest, indent=2)),
+            Details("Manifest", indented(manifest)),
         ),
         data=run.summary,
     )
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 NoteKind = Literal["info", "warning", "finding", "aside"]
 SpanStyle = Literal["plain", "code", "strong"]
-FORMATS = ("html", "md", "json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +218,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Folded away until somebody wants it: a long text such as a manifest, or blocks."""
+    """Folded away until somebody wants it: a long text such as a manifest (`render_json.indented` writes one), or blocks."""
 
     summary: str
     content: str | Sequence[Block]
@@ -297,17 +296,8 @@ class Document:
 
     def brief(self) -> Document:
         """The document in short, for the end of a command: findings, warnings and tables that are not folded away."""
-        blocks: list[Block] = []
-        for block in self.blocks:
-            if isinstance(block, Heading) and blocks and isinstance(blocks[-1], Heading):
-                blocks[-1] = block
-            elif isinstance(block, Heading | Table) or (
-                isinstance(block, Note) and block.kind in ("finding", "warning")
-            ):
-                blocks.append(block)
-        if blocks and isinstance(blocks[-1], Heading):
-            blocks.pop()
-        return replace(self, blocks=tuple(blocks))
+        blocks = [block for block in self.blocks if isinstance(block, Heading | Table) or _is_result(block)]
+        return replace(self, blocks=without_empty_sections(blocks))
 
     def write(self, path: str | Path, format: str = "html") -> Path:
         """Write the document into a file and return its path.
@@ -331,3 +321,25 @@ class Document:
 
     def _repr_html_(self) -> str:
         return self.to_html_fragment()
+
+
+def without_empty_sections(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """Blocks without headings that have nothing below them, for renderers that leave blocks out.
+
+    Parameters
+    ----------
+    blocks
+        What a renderer shows.
+    """
+    filled: list[Block] = []
+    for block in reversed(blocks):
+        below = filled[-1] if filled else None
+        if not isinstance(block, Heading) or not (
+            below is None or (isinstance(below, Heading) and below.level <= block.level)
+        ):
+            filled.append(block)
+    return tuple(reversed(filled))
+
+
+def _is_result(block: Block) -> bool:
+    return isinstance(block, Note) and block.kind in ("finding", "warning")

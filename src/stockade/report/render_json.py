@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from stockade.report.document import Document, Plot, Span, spans
 
+_MOST_ITEMS = 20
+
 
 def render_json(document: Document) -> str:
     """The document's `data`; where there is none, its title, about and blocks.
@@ -22,6 +24,25 @@ def render_json(document: Document) -> str:
     if content is None:
         content = {"title": document.title, "about": document.about, "blocks": document.blocks}
     return json.dumps(_plain(content), indent=2, allow_nan=False) + "\n"
+
+
+def indented(content: Mapping[str, object]) -> str:
+    """A manifest or a configuration as text for `Details`; of a list of more than a few items the length alone.
+
+    Parameters
+    ----------
+    content
+        What to write.
+    """
+    return json.dumps(_plain(_short(content)), indent=2, ensure_ascii=False)
+
+
+def _short(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: _short(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return f"{len(value):,} items" if len(value) > _MOST_ITEMS else [_short(item) for item in value]
+    return value
 
 
 def _plain(value: object) -> object:

@@ -21,6 +21,7 @@ from stockade.report.document import (
     Prose,
     Table,
     spans,
+    without_empty_sections,
 )
 from stockade.report.examples import Example, Examples, Marked, Words
 
@@ -45,9 +46,8 @@ def render_markdown(document: Document) -> str:
 
 
 def _blocks(blocks: Sequence[Block]) -> Iterator[str]:
-    for block in blocks:
-        if not isinstance(block, Plot):
-            yield from _block(block)
+    for block in without_empty_sections([block for block in blocks if not isinstance(block, Plot)]):
+        yield from _block(block)
 
 
 def _block(block: Block) -> Iterator[str]:

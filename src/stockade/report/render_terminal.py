@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text as Line
 
@@ -23,10 +24,12 @@ from stockade.report.document import (
     Prose,
     Table,
     spans,
+    without_empty_sections,
 )
 from stockade.report.examples import Example, Examples, Marked, Tone, Words
 
 PIPE_WIDTH = 160
+_ANY_WIDTH = 10_000
 _TONES: dict[Tone, str] = {
     "plain": "",
     "good": "green",
@@ -38,6 +41,7 @@ _TONES: dict[Tone, str] = {
 _SPANS = {"plain": "", "code": "cyan", "strong": "bold"}
 _PIECES = {"same": "", "replace": "bold red", "insert": "bold green", "delete": ""}
 _STRUCK = "dim strike"
+_SENTENCES = (Paragraph, Note, Bullets)
 
 
 def standard_output() -> Console:
@@ -63,56 +67,63 @@ def render_terminal(document: Document, console: Console) -> None:
     """
     _print(console, _line(document.title, "bold"))
     if document.about:
-        _print(console, _prose(document.about, "dim"))
-    for block in document.blocks:
+        _print(console, _prose(document.about, "dim"), unbroken=_has_code(document.about))
+    if document.blocks and not isinstance(document.blocks[0], Heading):
+        console.print()
+    _blocks(document.blocks, console)
+
+
+def _blocks(blocks: Sequence[Block], console: Console) -> None:
+    shown = without_empty_sections([block for block in blocks if not _is_left_out(block)])
+    for above, block in zip([None, *shown], shown, strict=False):
+        sentences = isinstance(above, _SENTENCES) and isinstance(block, _SENTENCES)
+        if isinstance(block, Heading) or not (above is None or isinstance(above, Heading) or sentences):
+            console.print()
         _block(block, console)
+
+
+def _is_left_out(block: Block) -> bool:
+    """Plots, and long texts such as a manifest, are for those who open the page."""
+    return isinstance(block, Plot) or (isinstance(block, Details) and isinstance(block.content, str))
 
 
 def _block(block: Block, console: Console) -> None:
     match block:
         case Heading():
-            console.print()
-            _print(console, _line(block.text, "bold") + _line(f"  {block.aside}" if block.aside else "", "dim"))
+            _print(console, _line(block.text, "bold"), _line(f"  {block.aside}" if block.aside else "", "dim"))
         case Paragraph():
-            _print(console, _prose(block.text))
+            _print(console, _prose(block.text), unbroken=_has_code(block.text))
         case Note():
             before = _line("warning: ", "bold yellow") if block.kind == "warning" else Line()
-            _print(console, before + _prose(block.text, "dim" if block.kind == "aside" else ""))
+            text = _prose(block.text, "dim" if block.kind == "aside" else "")
+            _print(console, before, text, unbroken=_has_code(block.text))
         case Bullets():
             for item in block.items:
-                _print(console, Line("• ") + _prose(item))
+                _print(console, Line("• "), _prose(item), unbroken=_has_code(item))
         case Table():
             _table(block, console)
         case Words():
             if block.title:
                 _print(console, _line(block.title, "dim"))
             for name, words in block.rows:
-                _print(console, _line(f"{name}: ", "dim") + _marked(words))
+                _print(console, _line(f"{name}: ", "dim"), _marked(words))
         case Examples():
-            for example in block.previewed():
-                console.print()
-                for line in _example(example):
-                    _print(console, line)
-            if block.more:
-                _print(console, _line(block.more, "dim"))
-        case Details():
-            if not isinstance(block.content, str):
-                _print(console, _line(block.summary, "bold"))
-                for inner in block.content:
-                    _block(inner, console)
-        case Plot():
-            pass
+            _examples(block, console)
+        case Details(content=content) if not isinstance(content, str):
+            _print(console, _line(block.summary, "bold"))
+            _blocks(content, console)
 
 
 def _table(table: Table, console: Console) -> None:
+    """A table with its details; without those of numbers if the screen has no room for them."""
     if table.title:
         _print(console, _line(table.title, "bold"))
     drawn = _rich_table(table, details=True)
-    if console.measure(drawn).maximum > console.width:
+    if Measurement.get(console, console.options.update(width=_ANY_WIDTH), drawn).maximum > console.width:
         drawn = _rich_table(table, details=False)
     console.print(drawn)
     if table.caption:
-        _print(console, _prose(table.caption, "dim"))
+        _print(console, _prose(table.caption, "dim"), unbroken=_has_code(table.caption))
 
 
 def _rich_table(table: Table, details: bool) -> RichTable:
@@ -126,8 +137,18 @@ def _rich_table(table: Table, details: bool) -> RichTable:
 
 
 def _cell(cell: Cell, detail: bool) -> Line:
-    line = _line(cell.text, _TONES[cell.tone])
-    return line + _line(f" ({cell.detail})", "dim") if cell.detail and detail else line
+    shown = _line(f" ({cell.detail})", "dim") if cell.detail and detail else Line()
+    return Line.assemble(_line(cell.text, _TONES[cell.tone]), shown)
+
+
+def _examples(block: Examples, console: Console) -> None:
+    for number, item in enumerate(block.previewed()):
+        if number:
+            console.print()
+        for line in _example(item):
+            _print(console, line)
+    if block.more:
+        _print(console, _line(block.more, "dim"))
 
 
 def _example(item: Example) -> Iterator[Line]:
@@ -139,7 +160,7 @@ def _example(item: Example) -> Iterator[Line]:
     yield _marked(item.text)
     for version in item.versions:
         detail = _line(f"  {version.detail}" if version.detail else "", "dim")
-        yield _line(f"{version.name}: ", "bold") + _marked(version.text, _TONES[version.tone]) + detail
+        yield Line.assemble(_line(f"{version.name}: ", "bold"), _marked(version.text, _TONES[version.tone]), detail)
     if item.bar is not None and item.bar.text:
         yield _line(item.bar.text, "dim")
     for note in item.notes:
@@ -152,21 +173,26 @@ def _marked(text: Marked, style: str = "") -> Line:
     line = Line()
     for part in text:
         if isinstance(part, Piece):
-            line += _piece(part)
+            line.append_text(_piece(part))
         else:
-            line += _line(part.text, "bold underline" if part.marked else "")
-            line += _line(f" {part.detail}  " if part.detail else " ", "dim")
+            line.append_text(_line(part.text, "bold underline" if part.marked else ""))
+            line.append_text(_line(f" {part.detail}  " if part.detail else " ", "dim"))
     return line
 
 
 def _piece(piece: Piece) -> Line:
     """What stands there now, with what it replaced behind it."""
-    if piece.kind == "same":
-        return _line(piece.after)
     if piece.kind == "delete":
-        return _line(piece.before, _STRUCK)
-    new = _line(piece.after, _PIECES[piece.kind])
-    return new + _line(f"({piece.before})", "dim") if piece.before else new
+        return _spaced(piece.before, _STRUCK)
+    new = _spaced(piece.after, _PIECES[piece.kind])
+    return Line.assemble(new, _line(f"({piece.before})", "dim")) if piece.kind == "replace" else new
+
+
+def _spaced(text: str, style: str) -> Line:
+    """The text in a style that its blanks at both ends do not have."""
+    line = _line(text)
+    line.stylize(style, len(text) - len(text.lstrip()), len(line) - len(text) + len(text.rstrip()))
+    return line
 
 
 def _prose(prose: Prose, style: str = "") -> Line:
@@ -176,9 +202,14 @@ def _prose(prose: Prose, style: str = "") -> Line:
     return line
 
 
+def _has_code(prose: Prose) -> bool:
+    return any(span.style == "code" for span in spans(prose))
+
+
 def _line(text: str, style: str = "") -> Line:
     return Line(terminal(text), style=style)
 
 
-def _print(console: Console, line: Line) -> None:
-    console.print(line, soft_wrap=True, highlight=False)
+def _print(console: Console, *parts: Line, unbroken: bool = False) -> None:
+    """One line, broken between words on a terminal; files and commands to copy are not broken."""
+    console.print(Line.assemble(*parts), soft_wrap=unbroken or not console.is_terminal, highlight=False)
