@@ -34,7 +34,7 @@ from stockade.core.seeds import derive_rng
 from stockade.core.text import Text
 from stockade.datasets.builtin import REVIEW_LABELS, reviews
 from stockade.defenses.defended import Defended
-from stockade.defenses.detector_fit import fit_detector
+from stockade.defenses.detector import fit_detector
 from stockade.defenses.five import Five
 from stockade.defenses.registry import make_defense
 from stockade.defenses.route import Route, Routed
@@ -44,7 +44,7 @@ from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Importance
 from stockade.engine.scheduler import Scheduler, Search
-from stockade.lexicon import load_neighbours
+from stockade.lexicon.neighbours import load_neighbours
 from stockade.lexicon.perturbation_sets import refined, similar_pairs
 from stockade.models import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
@@ -159,7 +159,7 @@ def route(texts: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "detector.json"
         detector.save(path)
-        defended = Defended("route", Route(detector=str(path)), model)
+        defended = Defended(name="route", defense=Route(detector=str(path)), inner=model)
         before = routed(defended, [one.original for one in new_clean])
         after = routed(defended, [one.adversarial or "" for one in new_fooling])
     labels = [model.labels.index(one.label) for one in new_fooling]

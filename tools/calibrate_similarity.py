@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 
 from stockade.attacks.similarity import Scale, from_cosine, to_cosine, window_bounds
 from stockade.core.text import Text, match_case
-from stockade.lexicon import load_tagger, load_wordnet
+from stockade.lexicon.pos import load_tagger
+from stockade.lexicon.wordnet import load_wordnet
 from stockade.models.sentence_encoder import SentenceEncoder
 
 WINDOW = 15

@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers import AutoTokenizer, BertForMaskedLM
 
-from stockade.lexicon import is_stop_word
+from stockade.lexicon.stopwords import is_stop_word
 from stockade.models.lora import Adapter, LoraLinear, add_lora, load_adapter, save_adapter, trained_adapter
 from stockade.models.minilm import minilm_folder
 

@@ -26,8 +26,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.lexicon.pos import Tagger, letter_ids, load_tagger, window_ids
-from stockade.lexicon.tags import PENN_TO_UNIVERSAL, universal_tag
+from stockade.lexicon.pos import PENN_TO_UNIVERSAL, Tagger, letter_ids, load_tagger, universal_tag, window_ids
 from stockade.lexicon.wordnet import load_wordnet
 
 LETTER_BUCKETS, WINDOW_BUCKETS = 1 << 15, 1 << 17

@@ -20,7 +20,8 @@ from textattack.shared import WordEmbedding
 from textattack.shared.utils import words_from_text
 from transformers import AutoTokenizer, BertModel
 
-from stockade.lexicon import load_neighbours, load_tagger
+from stockade.lexicon.neighbours import load_neighbours
+from stockade.lexicon.pos import load_tagger
 
 LONGEST = 256
 ROWS = 64

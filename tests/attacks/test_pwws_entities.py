@@ -13,7 +13,7 @@ from stockade.attacks.entity_names import words_by_class
 from stockade.attacks.pwws import PWWS
 from stockade.attacks.registry import make_attack
 from stockade.core.errors import DataError, ResourceMissing, RunError
-from stockade.lexicon import entity_finder
+from stockade.lexicon import entities as named_entities
 from stockade.lexicon.entities import EntityTable
 from tests.attacks.driving import attack
 from tests.attacks.test_pwws import FakeTagger, FakeWordNet
@@ -162,8 +162,8 @@ def test_a_table_or_a_finder_that_is_missing_ends_the_command_before_there_is_a_
     out = tmp_path / "run"
     with pytest.raises(DataError, match="There is no entity table"):
         run_attack(victim(), DATA, f"pwws:entities={table}x", similarity=False, out=out)
-    monkeypatch.setattr("stockade.attacks.pwws.finder_name", entity_finder.finder_name)
-    monkeypatch.setattr(entity_finder, "PIPELINE", "no-such-pipeline")
+    monkeypatch.setattr("stockade.attacks.pwws.finder_name", named_entities.finder_name)
+    monkeypatch.setattr(named_entities, "PIPELINE", "no-such-pipeline")
     with pytest.raises(ResourceMissing, match=r"pip install 'stockade\[spacy\]'"):
         run_attack(victim(), DATA, f"pwws:entities={table}", similarity=False, out=out)
     assert not out.exists()

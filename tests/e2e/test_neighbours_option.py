@@ -11,7 +11,7 @@ import pytest
 
 import stockade as st
 from stockade.core.errors import DataError
-from stockade.lexicon import load_neighbours, read_neighbours
+from stockade.lexicon.neighbours import load_neighbours, read_neighbours
 from tests.e2e.conftest import Stockade
 
 ATTACKS = (

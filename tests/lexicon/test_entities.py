@@ -13,7 +13,7 @@ from tests.entities import ListFinder
 from stockade.cli.lexicon import command
 from stockade.core.errors import DataError, OptionError, ResourceMissing
 from stockade.core.text import Text
-from stockade.lexicon import entity_finder
+from stockade.lexicon import entities as named_entities
 from stockade.lexicon.entities import (
     EntityCounts,
     EntityTable,
@@ -40,8 +40,8 @@ def test_entities_are_counted_by_class_and_type_without_their_possessive_endings
     texts = [("good", "Paris and New York on Monday"), ("bad", "London's rain"), ("good", "PARIS, Paris’s best")]
     counted = count_entities(iter(texts), PLACES)
     assert counted.texts == {"good": 2, "bad": 1}
-    assert counted.found["good"] == {"GPE": {"Paris": 2, "New York": 1, "PARIS": 1}, "DATE": {"Monday": 1}}
-    assert counted.found["bad"] == {"GPE": {"London": 1}}
+    assert counted.entities["good"] == {"GPE": {"Paris": 2, "New York": 1, "PARIS": 1}, "DATE": {"Monday": 1}}
+    assert counted.entities["bad"] == {"GPE": {"London": 1}}
     assert counted.total == 6
 
 
@@ -147,8 +147,8 @@ def test_a_missing_table_and_a_folder_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entity_finder, "load_finder", lambda: PLACES)
-    monkeypatch.setattr(entity_finder, "finder_name", lambda: PLACES.name)
+    monkeypatch.setattr(named_entities, "load_finder", lambda: PLACES)
+    monkeypatch.setattr(named_entities, "finder_name", lambda: PLACES.name)
 
 
 def entities(*words: object) -> str:
@@ -204,7 +204,7 @@ class EveryWord:
 def test_builtin_reviews_are_called_by_their_names_and_a_sample_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entity_finder, "load_finder", EveryWord)
+    monkeypatch.setattr(named_entities, "load_finder", EveryWord)
     output = entities("builtin:reviews", "--out", tmp_path / "t.json", "--limit", 60, "--label-map", "negative=bad")
     assert "in 60 texts" in output
     table = EntityTable.read(tmp_path / "t.json")
@@ -247,14 +247,14 @@ def test_options_that_cannot_work_are_refused(tmp_path: Path) -> None:
 
 
 def test_without_spacy_the_command_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entity_finder, "PIPELINE", "no-such-pipeline")
+    monkeypatch.setattr(named_entities, "PIPELINE", "no-such-pipeline")
     with pytest.raises(ResourceMissing, match=r"pip install 'stockade\[spacy\]'"):
         entities("builtin:reviews", "--out", tmp_path / "t.json")
 
 
 def spacy_is_here() -> bool:
     try:
-        return bool(entity_finder.finder_name())
+        return bool(named_entities.finder_name())
     except ResourceMissing:
         return False
 
@@ -262,8 +262,8 @@ def spacy_is_here() -> bool:
 @pytest.mark.skipif(not spacy_is_here(), reason="needs spaCy and its pipeline: pip install 'stockade[spacy]'")
 def test_spacy_finds_places_and_days_where_they_stand() -> None:
     text = Text.parse("We flew from Paris to New York, and on Monday to London's airport.")
-    finder = entity_finder.load_finder()
-    assert entity_finder.load_finder() is finder
+    finder = named_entities.load_finder()
+    assert named_entities.load_finder() is finder
     first, second, half = finder.find([str(text), "", "\ud800 We met Monday."])
     assert single_words(text, first) == {3: "GPE", 9: "DATE", 11: "GPE"}
     assert second == ()

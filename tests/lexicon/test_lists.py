@@ -10,7 +10,8 @@ from importlib import resources
 import pytest
 
 import stockade.lexicon as lexicon
-from stockade.lexicon import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, homoglyphs, is_stop_word
+from stockade.lexicon.homoglyphs import homoglyphs
+from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, is_stop_word
 
 SHA256 = {
     "wordnet.txt.gz": "0350cfff9250f20416ddfc276296c15f9ff6f9668c0fd4379211800c8bf88b70",

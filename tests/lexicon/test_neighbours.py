@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 
 from stockade.cli.lexicon import command
 from stockade.core.errors import DataError, OptionError
-from stockade.lexicon import load_neighbours, load_wordnet, read_neighbours, use_neighbours
-from stockade.lexicon.neighbours import Neighbours, Recipe, write_neighbours
+from stockade.lexicon.neighbours import (
+    Neighbours,
+    Recipe,
+    load_neighbours,
+    read_neighbours,
+    use_neighbours,
+    write_neighbours,
+)
 from stockade.lexicon.vectors import WordVectors, normalised
+from stockade.lexicon.wordnet import load_wordnet
 
 # Pythagorean vectors: cosines with "east" are 1, 0.96, 0.8, 0.6, 0, exactly.
 TOY = Neighbours(

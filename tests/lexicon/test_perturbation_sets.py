@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.core.text import Text
-from stockade.lexicon import Neighbours, load_neighbours, perturbation_sets, use_neighbours
+from stockade.lexicon import perturbation_sets
+from stockade.lexicon.neighbours import Neighbours, load_neighbours, use_neighbours
 from stockade.lexicon.perturbation_sets import (
     PerturbationSets,
     WordSet,

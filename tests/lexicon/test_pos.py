@@ -7,16 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stockade.lexicon import (
+from stockade.lexicon.pos import (
     PENN_TO_UNIVERSAL,
     UNIVERSAL_TAGS,
     Tagger,
     compatible,
+    letter_ids,
     load_tagger,
+    shape,
     universal_tag,
+    window_ids,
     wordnet_pos,
 )
-from stockade.lexicon.pos import letter_ids, shape, window_ids
 
 SENTENCES = {
     "the film is a great success": "DT NN VBZ DT JJ NN",

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stockade.artifacts import read_artifact
 from stockade.core.errors import OptionError, ResourceMissing
-from stockade.lexicon import WordNet, load_wordnet
-from stockade.lexicon.resources import read_artifact
-from stockade.lexicon.wordnet import POS_ORDER
+from stockade.lexicon.wordnet import POS_ORDER, WordNet, load_wordnet
 
 TOY = WordNet(
     b"apes\tv>ape\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stockade.core.statistics import wilson
-from stockade.lexicon import load_wordnet
+from stockade.lexicon.wordnet import load_wordnet
 from stockade.studies.bae import analyse
 from stockade.studies.bae.antonyms import are_antonyms, measure_antonyms
 from stockade.studies.bae.fluency import measure_fluency, measure_texts

@@ -39,7 +39,7 @@ from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Fill, Score
-from stockade.lexicon import StopList
+from stockade.lexicon.stopwords import StopList
 
 Mode = Literal["R", "I", "R/I", "R+I"]
 Operation = Literal["replace", "insert_before", "insert_after"]
@@ -54,7 +54,7 @@ _AUTHORS = {"scale": "tf", "threshold": 0.8, "window": 15, "reference": "previou
 _TEXTATTACK = {"threshold": 0.936338, "window": 15, "noun_verb_exchange": True, "stop_words": "nltk-cased"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BAE(WordAttack):
     """Replaces words by, or inserts, what a masked LM finds likely there."""
 

@@ -33,7 +33,9 @@ from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Perplexity, Predict, Score
-from stockade.lexicon import StopList, is_stop_word, load_neighbours, load_wordnet
+from stockade.lexicon.neighbours import load_neighbours
+from stockade.lexicon.stopwords import StopList, is_stop_word
+from stockade.lexicon.wordnet import load_wordnet
 
 Pieces = tuple[tuple[Filling, ...], ...]
 
@@ -59,7 +61,7 @@ _TEXTATTACK = {
         "textattack": _TEXTATTACK,
     },
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BertAttack(WordAttack):
     """Swaps words for what a masked LM that reads them would also write there."""
 

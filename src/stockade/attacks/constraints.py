@@ -16,7 +16,8 @@ from typing import ClassVar
 from stockade.attacks.misspellings import levenshtein
 from stockade.core.errors import OptionError
 from stockade.core.text import Text
-from stockade.lexicon import StopList, compatible, is_stop_word, load_tagger
+from stockade.lexicon.pos import compatible, load_tagger
+from stockade.lexicon.stopwords import StopList, is_stop_word
 
 
 class Constraint(ABC):

@@ -35,7 +35,7 @@ from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.engine.requests import Score
-from stockade.lexicon import StopList
+from stockade.lexicon.stopwords import StopList
 
 Scoring = Literal["combined", "temporal", "tail", "replace-1"]
 
@@ -48,7 +48,7 @@ Scoring = Literal["combined", "temporal", "tail", "replace-1"]
         "textattack": {"scoring": "replace-1", "one_shot": False, "stop_words": "nltk-cased"},
     },
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeepWordBug(WordAttack):
     """Misspells the words the model relies on most, within an edit distance of 30."""
 

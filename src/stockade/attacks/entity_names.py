@@ -9,8 +9,7 @@ from stockade.core.errors import DataError
 from stockade.core.example import Example
 from stockade.core.text import Text, match_case
 from stockade.engine.requests import ClassNames
-from stockade.lexicon.entities import EntityTable, read_bytes, single_words, split_possessive
-from stockade.lexicon.entity_finder import load_finder
+from stockade.lexicon.entities import EntityTable, load_finder, read_bytes, single_words, split_possessive
 
 
 async def entity_swaps(path: str, example: Example) -> dict[int, list[str]]:

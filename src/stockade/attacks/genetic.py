@@ -33,7 +33,8 @@ from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score, WordProbabilities
-from stockade.lexicon import StopList, load_neighbours
+from stockade.lexicon.neighbours import load_neighbours
+from stockade.lexicon.stopwords import StopList
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ _FAST: dict[str, Any] = {"likely": None, "max_drop": 5.0, "generations": 40}
 
 @published("genetic-fast", paper="Jia et al. 2019", presets={"paper": _FAST, "textattack": _FAST | _TEXTATTACK})
 @published("genetic", paper="Alzantot et al. 2018", presets={"paper": {}, "textattack": _TEXTATTACK})
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Genetic(WordAttack):
     """Breeds word swaps over generations and keeps what lowers the true class."""
 

@@ -11,7 +11,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
 from stockade.engine.requests import Score
-from stockade.lexicon import StopList, is_stop_word
+from stockade.lexicon.stopwords import StopList, is_stop_word
 
 NOT_EVEN_ONE = "the share of changed words does not allow even one"
 Candidates = Callable[[Text, int], Awaitable[Sequence[Text]]]

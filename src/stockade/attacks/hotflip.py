@@ -27,11 +27,12 @@ from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, match_case
 from stockade.engine.requests import Gradient, Score, Vocabulary
-from stockade.lexicon import StopList, is_stop_word, load_tagger
+from stockade.lexicon.pos import load_tagger
+from stockade.lexicon.stopwords import StopList, is_stop_word
 
 
 @published("hotflip", paper="Ebrahimi et al. 2018", presets={"paper": {}})
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlip(WordAttack):
     """Flips words along the gradient of the model's loss (white box)."""
 

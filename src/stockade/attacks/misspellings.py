@@ -9,7 +9,7 @@ from random import Random
 from string import ascii_letters
 from typing import Literal, get_args
 
-from stockade.lexicon import homoglyphs
+from stockade.lexicon.homoglyphs import homoglyphs
 
 Transform = Literal["swap", "substitute", "delete", "insert", "homoglyph"]
 TRANSFORMS: tuple[Transform, ...] = get_args(Transform)

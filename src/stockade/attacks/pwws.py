@@ -34,9 +34,10 @@ from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
-from stockade.lexicon import StopList, load_tagger, load_wordnet, wordnet_pos
-from stockade.lexicon.entities import table_hash
-from stockade.lexicon.entity_finder import finder_name
+from stockade.lexicon.entities import finder_name, table_hash
+from stockade.lexicon.pos import load_tagger, wordnet_pos
+from stockade.lexicon.stopwords import StopList
+from stockade.lexicon.wordnet import load_wordnet
 
 _TEXTATTACK = {"same_pos": "any", "stop_words": "nltk-cased", "choose_again": True, "weight": "score"}
 
@@ -44,7 +45,7 @@ _TEXTATTACK = {"same_pos": "any", "stop_words": "nltk-cased", "choose_again": Tr
 @published(
     "pwws", paper="Ren et al. 2019", presets={"paper": {}, "authors": {"same_pos": "fine"}, "textattack": _TEXTATTACK}
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PWWS(WordAttack):
     """Swaps words for WordNet synonyms in order of probability weighted saliency."""
 

@@ -18,11 +18,12 @@ from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import is_single_word, match_case
 from stockade.engine.requests import Score
-from stockade.lexicon import StopList, load_neighbours
+from stockade.lexicon.neighbours import load_neighbours
+from stockade.lexicon.stopwords import StopList
 
 
 @published("list", paper="Hsieh et al. 2019", presets={"paper": {}})
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SynonymList(WordAttack):
     """Replaces one word by a synonym, the first that fools the model from the left."""
 

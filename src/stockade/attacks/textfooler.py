@@ -40,7 +40,8 @@ from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score
-from stockade.lexicon import StopList, load_neighbours
+from stockade.lexicon.neighbours import load_neighbours
+from stockade.lexicon.stopwords import StopList
 
 Accept = Literal["improves", "beats-original"]
 _AUTHORS = {
@@ -63,7 +64,7 @@ _CALIBRATED = {"threshold": 0.8039}
     paper="Jin et al. 2020",
     presets={"paper": {}, "authors": _AUTHORS, "textattack": _TEXTATTACK, "calibrated": _CALIBRATED},
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextFooler(WordAttack):
     """Swaps words for their nearest counter-fitted neighbours that keep part of speech and meaning."""
 

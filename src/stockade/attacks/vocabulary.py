@@ -9,7 +9,7 @@ import numpy as np
 from stockade.core.protocols import WordVocabulary
 from stockade.core.text import is_single_word
 from stockade.engine.requests import Vocabulary
-from stockade.lexicon import Neighbours, load_neighbours
+from stockade.lexicon.neighbours import Neighbours, load_neighbours
 
 
 async def known_words() -> WordVocabulary:

@@ -118,13 +118,13 @@ def _resource(name: str, load: Callable[[], str]) -> Check:
 
 
 def _wordnet() -> str:
-    from stockade.lexicon import load_wordnet
+    from stockade.lexicon.wordnet import load_wordnet
 
     return f"film: {', '.join(load_wordnet().synonyms('film', 'n')[:3])} …"
 
 
 def _tagger() -> str:
-    from stockade.lexicon import load_tagger
+    from stockade.lexicon.pos import load_tagger
 
     return " ".join(load_tagger().tag(["a", "great", "film"]))
 

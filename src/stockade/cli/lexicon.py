@@ -65,8 +65,8 @@ def info(file: Path | None, words: tuple[str, ...], count: int) -> None:
     """Say what the table FILE holds (the built-in one by default) and show neighbours of a few words."""
     import hashlib
 
+    from stockade.artifacts import read_artifact
     from stockade.lexicon.neighbours import ARTIFACT, MADE_BY, load_neighbours, read_neighbours
-    from stockade.lexicon.resources import read_artifact
 
     table = load_neighbours() if file is None else read_neighbours(file)
     content = read_artifact(ARTIFACT, MADE_BY) if file is None else file.read_bytes()
@@ -107,8 +107,7 @@ def entities(
     from stockade.core.errors import DataError
     from stockade.datasets import load_data
     from stockade.datasets.own_classes import by_own_classes
-    from stockade.lexicon.entities import EntityTable, choose_entities, count_entities
-    from stockade.lexicon.entity_finder import finder_name, load_finder
+    from stockade.lexicon.entities import EntityTable, choose_entities, count_entities, finder_name, load_finder
 
     _refuse_missing_folder(out)
     about = {"finder": finder_name()}  # refuses before any work when there is none

@@ -3,9 +3,16 @@
 from stockade.lexicon.counterfit import CounterFitting, counterfit
 from stockade.lexicon.homoglyphs import homoglyphs
 from stockade.lexicon.neighbours import Neighbour, Neighbours, load_neighbours, read_neighbours, use_neighbours
-from stockade.lexicon.pos import Tagger, load_tagger
+from stockade.lexicon.pos import (
+    PENN_TO_UNIVERSAL,
+    UNIVERSAL_TAGS,
+    Tagger,
+    compatible,
+    load_tagger,
+    universal_tag,
+    wordnet_pos,
+)
 from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, StopList, is_stop_word
-from stockade.lexicon.tags import PENN_TO_UNIVERSAL, UNIVERSAL_TAGS, compatible, universal_tag, wordnet_pos
 from stockade.lexicon.vectors import WordVectors, read_vectors
 from stockade.lexicon.wordnet import WordNet, load_wordnet
 

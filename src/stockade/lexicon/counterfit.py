@@ -68,7 +68,19 @@ def counterfit(
     *,
     observe: Observer | None = None,
 ) -> WordVectors:
-    """The vectors after counter-fitting. Pairs with a word that has no vector are left out; order does not matter."""
+    """The vectors after counter-fitting.
+
+    Parameters
+    ----------
+    vectors : WordVectors
+        Where the walk starts.
+    synonyms, antonyms : iterable of pairs
+        Words to pull together and to push apart, in any order; pairs with a word that has no vector are left out.
+    options : CounterFitting, optional
+        Weights, margins and the number of epochs; the paper's by default.
+    observe : callable, optional
+        Called with (epochs done, epochs in all) after each epoch.
+    """
     from scipy.sparse import csr_array
 
     options, size, matrix = options or CounterFitting(), len(vectors), vectors.matrix
@@ -132,9 +144,9 @@ def wordnet_antonyms(wordnet: WordNet, words: Iterable[str]) -> list[Pair]:
     """Antonyms, direct and through the head of an adjective's cluster, each in all its forms ("loved", "hating")."""
     forms = _forms(wordnet, frozenset(words))
     pairs = set[Pair]()
-    for (base, pos), own in forms.items():
+    for (base, pos), inflected in forms.items():
         for name in wordnet.antonyms(base, pos, indirect=True):
-            pairs.update(_pair(a, b) for a in own for b in forms.get((name.lower(), pos), ()) if a != b)
+            pairs.update(_pair(a, b) for a in inflected for b in forms.get((name.lower(), pos), ()) if a != b)
     return sorted(pairs)
 
 
@@ -153,8 +165,8 @@ def read_pairs(path: str | Path) -> list[Pair]:
         match line.lower().split():
             case [first, second]:
                 pairs.append((first, second))
-            case [_, *_] as found:
-                raise DataError(f"Line {number} of {path} has {len(found)} words (expected two).")
+            case [_, *_] as words:
+                raise DataError(f"Line {number} of {path} has {len(words)} words (expected two).")
     if not pairs:
         raise DataError(f"The constraint file {path} is empty (expected two words a line).")
     return pairs
@@ -177,8 +189,8 @@ def _pair(a: str, b: str) -> Pair:
 def _rows(vectors: WordVectors, pairs: Iterable[Pair]) -> Rows:
     """The row numbers of the pairs whose two different words both have a vector."""
     index = vectors.index
-    found = [(index[a], index[b]) for a, b in pairs if a in index and b in index and a != b]
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    rows = [(index[a], index[b]) for a, b in pairs if a in index and b in index and a != b]
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
 
 
 def _both_ways(pairs: Rows) -> Rows:
@@ -193,12 +205,12 @@ def _without(pairs: Rows, others: Rows, size: int) -> Rows:
 
 def _near(matrix: Matrix, cosine: float) -> Rows:
     """All ordered pairs of different rows whose cosine is above the bound, a block of rows at a time."""
-    found = []
+    blocks = []
     for start in range(0, len(matrix), _BLOCK):
         rows, columns = np.nonzero(matrix[start : start + _BLOCK] @ matrix.T > cosine)
         rows += start
-        found.append(np.stack([rows, columns], axis=1)[rows != columns])
-    return np.concatenate(found) if found else np.empty((0, 2), dtype=np.int64)
+        blocks.append(np.stack([rows, columns], axis=1)[rows != columns])
+    return np.concatenate(blocks) if blocks else np.empty((0, 2), dtype=np.int64)
 
 
 def _cosines(matrix: Matrix, pairs: Rows) -> Matrix:

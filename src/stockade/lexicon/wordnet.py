@@ -15,8 +15,8 @@ import gzip
 from functools import lru_cache
 from typing import NamedTuple
 
+from stockade.artifacts import read_artifact
 from stockade.core.errors import OptionError
-from stockade.lexicon.resources import read_artifact
 
 POS_ORDER = ("n", "v", "a", "r")
 
@@ -94,12 +94,12 @@ class WordNet:
         return any(self.lemmas(word, pos) for pos in POS_ORDER)
 
     def _find_synonyms(self, word: str, pos: str | None, case_variants: bool) -> tuple[str, ...]:
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for part in _parts(pos):
             for base in self.lemmas(word, part):
-                found.update(dict.fromkeys(self._entry(base, part).names or ()))
+                names.update(dict.fromkeys(self._entry(base, part).names or ()))
         lowered = word.lower()
-        return tuple(name for name in found if name != word and (case_variants or name.lower() != lowered))
+        return tuple(name for name in names if name != word and (case_variants or name.lower() != lowered))
 
     def _entry(self, word: str, pos: str) -> Entry:
         return self._entries(word).get(pos, _NOTHING)
@@ -118,10 +118,10 @@ class WordNet:
         while low < high:
             start = table.rfind(b"\n", low, (low + high) // 2) + 1 or low
             end = table.index(b"\n", start)
-            found = table[start : table.find(b"\t", start, end)]
-            if found == key:
+            headword = table[start : table.find(b"\t", start, end)]
+            if headword == key:
                 return table[start:end].decode().split("\t")[1:]
-            if found < key:
+            if headword < key:
                 low = end + 1
             else:
                 high = start

@@ -12,8 +12,7 @@ from typing import Any
 
 from stockade.core.records import Record
 from stockade.core.statistics import wilson
-from stockade.lexicon import WordNet, load_wordnet
-from stockade.lexicon.wordnet import POS_ORDER
+from stockade.lexicon.wordnet import POS_ORDER, WordNet, load_wordnet
 
 
 def are_antonyms(one: str, other: str, wordnet: WordNet, *, indirect: bool = False) -> bool:
