@@ -218,7 +218,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Folded away until somebody wants it: a long text such as a manifest (`render_json.indented` writes one), or blocks."""
+    """Folded away until somebody wants it: a long text, such as a manifest by `render_json.indented`, or blocks."""
 
     summary: str
     content: str | Sequence[Block]
@@ -277,13 +277,7 @@ class Document:
         return render_json(self)
 
     def to_terminal(self, console: Console) -> None:
-        """Print the document.
-
-        Parameters
-        ----------
-        console
-            Where to.
-        """
+        """Print the document on a console."""
         from stockade.report.render_terminal import render_terminal
 
         render_terminal(self, console)
@@ -296,7 +290,11 @@ class Document:
 
     def brief(self) -> Document:
         """The document in short, for the end of a command: findings, warnings and tables that are not folded away."""
-        blocks = [block for block in self.blocks if isinstance(block, Heading | Table) or _is_result(block)]
+        blocks = [
+            block
+            for block in self.blocks
+            if isinstance(block, Heading | Table) or (isinstance(block, Note) and block.kind in ("finding", "warning"))
+        ]
         return replace(self, blocks=without_empty_sections(blocks))
 
     def write(self, path: str | Path, format: str = "html") -> Path:
@@ -324,22 +322,10 @@ class Document:
 
 
 def without_empty_sections(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """Blocks without headings that have nothing below them, for renderers that leave blocks out.
-
-    Parameters
-    ----------
-    blocks
-        What a renderer shows.
-    """
+    """The blocks that a renderer shows, without headings that have nothing below them."""
     filled: list[Block] = []
     for block in reversed(blocks):
-        below = filled[-1] if filled else None
-        if not isinstance(block, Heading) or not (
-            below is None or (isinstance(below, Heading) and below.level <= block.level)
-        ):
+        below = filled[-1] if filled else Heading("the end", level=0)
+        if not (isinstance(block, Heading) and isinstance(below, Heading) and below.level <= block.level):
             filled.append(block)
     return tuple(reversed(filled))
-
-
-def _is_result(block: Block) -> bool:
-    return isinstance(block, Note) and block.kind in ("finding", "warning")

@@ -215,3 +215,5 @@ def _details(record: Record) -> Iterator[str]:
         yield f"{record.truncated_words} {words} pushed out of what the model reads"
     if record.similarity is not None:
         yield f"similarity {record.similarity:.3f}"
+    if record.hit_rate is not None:
+        yield f"fools the model in {record.hit_rate:.0%} of draws"
