@@ -55,7 +55,7 @@ def test_an_attack_repairs_articles_when_asked_and_counts_them() -> None:
     mlm = ListMaskedLM({"a": ["awful"]})
 
     def run(**options: object) -> object:
-        method = BAE("R", threshold=0.0, same_pos=False, **options)  # type: ignore[arg-type]
+        method = BAE(mode="R", threshold=0.0, same_pos=False, **options)  # type: ignore[arg-type]
         return attack(victim, "a good film we saw", method, masked_lm=mlm, encoder=BagEncoder())
 
     assert str(run().trial.text) == "a awful film we saw"  # type: ignore[attr-defined]

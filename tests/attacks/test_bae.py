@@ -32,7 +32,7 @@ def run(
 
 
 def test_replacing_visits_the_most_important_word_first_and_counts_its_queries() -> None:
-    result = run({"great": 1.0, "bad": -1.0, "fine": 0.5}, {"a": ["fine", "bad"]}, BAE("R", threshold=0.0))
+    result = run({"great": 1.0, "bad": -1.0, "fine": 0.5}, {"a": ["fine", "bad"]}, BAE(mode="R", threshold=0.0))
     assert result.words == ("a", "bad", "film")
     # the original, three deletions, two candidates for "great"
     assert result.queries == 1 + 3 + 2
@@ -40,26 +40,26 @@ def test_replacing_visits_the_most_important_word_first_and_counts_its_queries()
 
 def test_pieces_punctuation_and_the_word_itself_are_not_proposed() -> None:
     after = {"a": ["##bad", ",", "great", "Great", "b2b", "fine"]}
-    result = run({"great": 1.0, "bad": -1.0, "fine": -0.5}, after, BAE("R", threshold=0.0))
+    result = run({"great": 1.0, "bad": -1.0, "fine": -0.5}, after, BAE(mode="R", threshold=0.0))
     assert result.words == ("a", "fine", "film")
     assert result.queries == 1 + 3 + 1
 
 
 def test_a_replacement_keeps_the_part_of_speech_and_an_insertion_need_not() -> None:
     weights, after = {"great": 1.0, "badly": -3.0}, {"a": ["badly"], "great": ["badly"]}
-    assert run(weights, after, BAE("R", threshold=0.0)).trial.status == "failed"
-    assert run(weights, after, BAE("I", threshold=0.0)).words in (
+    assert run(weights, after, BAE(mode="R", threshold=0.0)).trial.status == "failed"
+    assert run(weights, after, BAE(mode="I", threshold=0.0)).words in (
         ("a", "badly", "great", "film"),
         ("a", "great", "badly", "film"),
     )
-    assert run(weights, after, BAE("R", threshold=0.0, same_pos=False)).words == ("a", "badly", "film")
+    assert run(weights, after, BAE(mode="R", threshold=0.0, same_pos=False)).words == ("a", "badly", "film")
 
 
 def test_among_winners_the_most_similar_is_taken_not_the_one_with_the_largest_drop() -> None:
     encoder = BagEncoder({"great": 0.2, "bad": 0.2, "awful": 3.0})
     victim = WeightVictim({"great": 1.0, "bad": -0.5, "awful": -5.0})
     masked_lm = ListMaskedLM({"a": ["awful", "bad"]})
-    result = attack(victim, "a great film", BAE("R", threshold=0.0), masked_lm=masked_lm, encoder=encoder)
+    result = attack(victim, "a great film", BAE(mode="R", threshold=0.0), masked_lm=masked_lm, encoder=encoder)
     assert result.words == ("a", "bad", "film")
 
 
@@ -67,28 +67,28 @@ def test_replace_or_insert_does_one_operation_per_word_and_replace_and_insert_up
     """One word to visit. Replaced: 1.0 - 0.1; with "sadly" before it: 2.0 - 1.6 - 0.1; both: 1.0 - 1.6 - 0.1."""
     weights = {"great": 2.0, "good": 1.0, "sadly": -1.6}
     after = {"": ["good", "sadly"]}
-    one = run(weights, after, BAE("R/I", threshold=0.0), "great", bias=-0.1)
+    one = run(weights, after, BAE(mode="R/I", threshold=0.0), "great", bias=-0.1)
     assert (one.trial.status, one.trial.reason) == ("failed", "every word was tried")
     # the original, one deletion, one replacement (the tag rules "sadly" out), two insertions before, none behind
     assert one.queries == 1 + 1 + 1 + 2
-    both = run(weights, after, BAE("R+I", threshold=0.0), "great", bias=-0.1)
+    both = run(weights, after, BAE(mode="R+I", threshold=0.0), "great", bias=-0.1)
     assert both.words == ("sadly", "good")
     assert [edit.op for edit in both.trial.text.edits] == ["insert", "replace"]  # type: ignore[union-attr]
-    assert run(weights, after, BAE("R", threshold=0.0), "great", bias=-0.1).trial.status == "failed"
-    assert run(weights, after, BAE("I", threshold=0.0), "great", bias=-0.1).trial.status == "failed"
+    assert run(weights, after, BAE(mode="R", threshold=0.0), "great", bias=-0.1).trial.status == "failed"
+    assert run(weights, after, BAE(mode="I", threshold=0.0), "great", bias=-0.1).trial.status == "failed"
 
 
 def test_the_word_the_model_needs_most_is_visited_first_wherever_it_stands() -> None:
     masked_lm = ListMaskedLM({"": ["x"], "alpha": ["y"]})
     victim = WeightVictim({"alpha": 0.5, "beta": 1.0, "x": 0.4, "y": 0.9})
-    attack(victim, "alpha beta", BAE("R", threshold=0.0), masked_lm=masked_lm, encoder=BagEncoder())
+    attack(victim, "alpha beta", BAE(mode="R", threshold=0.0), masked_lm=masked_lm, encoder=BagEncoder())
     assert [before.strip() for before, _ in masked_lm.asked] == ["alpha", ""]
 
 
 def test_the_order_is_computed_once_on_the_clean_text() -> None:
     victim = WeightVictim({"alpha": 1.0, "beta": 0.5, "weak": 0.8})
     masked_lm = ListMaskedLM({"": ["weak"], "alpha": ["x"], "weak": ["x"]})
-    attack(victim, "alpha beta", BAE("R", threshold=0.0), masked_lm=masked_lm, encoder=BagEncoder())
+    attack(victim, "alpha beta", BAE(mode="R", threshold=0.0), masked_lm=masked_lm, encoder=BagEncoder())
     deletions = [item for item in victim.asked if item in ("beta", "alpha")]
     assert sorted(deletions) == ["alpha", "beta"]
     assert [before.strip() for before, _ in masked_lm.asked] == ["", "weak"]
@@ -96,8 +96,8 @@ def test_the_order_is_computed_once_on_the_clean_text() -> None:
 
 def test_candidates_that_are_not_similar_enough_are_never_asked() -> None:
     weights, after = {"great": 1.0, "bad": -1.0}, {"a": ["bad"]}
-    assert run(weights, after, BAE("R", threshold=0.6)).trial.status == "success"
-    strict = run(weights, after, BAE("R", threshold=0.7))
+    assert run(weights, after, BAE(mode="R", threshold=0.6)).trial.status == "success"
+    strict = run(weights, after, BAE(mode="R", threshold=0.7))
     assert (strict.trial.status, strict.queries) == ("failed", 1 + 3)
 
 
@@ -115,7 +115,7 @@ def test_scoring_first_finds_the_same_with_more_queries_and_fewer_vectors(mode: 
     results, vectors = [], []
     for score_first in (False, True):
         encoder = BagEncoder({"bad": 2.0})
-        bae = BAE(mode, threshold=threshold, score_first=score_first)
+        bae = BAE(mode=mode, threshold=threshold, score_first=score_first)
         found = attack(WeightVictim(weights), "a great film", bae, masked_lm=ListMaskedLM(masked_lm), encoder=encoder)
         results.append(found)
         vectors.append(len(encoder.embedded))
@@ -128,9 +128,9 @@ def test_scoring_first_finds_the_same_with_more_queries_and_fewer_vectors(mode: 
 def test_the_number_of_operations_can_be_capped() -> None:
     weights = {"alpha": 1.0, "beta": 1.0, "gamma": 1.0, "no": -0.2}
     after = {"": ["no"], "alpha": ["no"], "beta": ["no"], "no": ["no"]}
-    free = run(weights, after, BAE("R", threshold=0.0), "alpha beta gamma", bias=0.1)
+    free = run(weights, after, BAE(mode="R", threshold=0.0), "alpha beta gamma", bias=0.1)
     assert len(free.trial.text.edits) == 3  # type: ignore[union-attr]
-    capped = run(weights, after, BAE("R", threshold=0.0, max_changed=0.67), "alpha beta gamma", bias=0.1)
+    capped = run(weights, after, BAE(mode="R", threshold=0.0, max_changed=0.67), "alpha beta gamma", bias=0.1)
     assert capped.trial.reason == "no success with 2 operations"
 
 

@@ -139,7 +139,7 @@ def test_an_attack_takes_a_constraint_as_an_option_and_describes_it_as_text() ->
 
 MLM = ListMaskedLM({"the": ["bad", "dreadful"]})
 ATTACKS = [
-    BAE("R", threshold=0.0, same_pos=False),
+    BAE(mode="R", threshold=0.0, same_pos=False),
     TextFooler(threshold=0.0, window=None, min_cosine=0.0, same_pos=False),
     PWWS(),
     PWWS(choose_again=True),

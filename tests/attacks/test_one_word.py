@@ -21,7 +21,7 @@ from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Example, Scores
 from stockade.core.protocols import AttentionQuery, Probabilities, WordVocabulary
 from stockade.core.text import Text, TextInput
-from stockade.lexicon import Neighbours
+from stockade.lexicon.neighbours import Neighbours
 from tests.attacks.driving import attack
 from tests.toys import WeightVictim, words_of
 

@@ -76,7 +76,7 @@ MLM = ListMaskedLM({"the": ["bad"], "good": ["more"], "": ["it"], "film": ["here
 @pytest.mark.parametrize(
     "method",
     [
-        BAE("R", threshold=0.0, same_pos=False),
+        BAE(mode="R", threshold=0.0, same_pos=False),
         TextFooler(threshold=0.0, window=None, min_cosine=0.0),
         PWWS(),
         DeepWordBug(),
@@ -97,7 +97,7 @@ def test_words_beyond_the_window_are_not_attacked(method: Any) -> None:
 def test_words_pushed_out_of_the_window_are_counted() -> None:
     model = ShortSighted({"good": 1.0}, bias=-0.5, window=4)
     lm = ListMaskedLM({"the": ["very"]})
-    method = BAE("I", threshold=0.0)
+    method = BAE(mode="I", threshold=0.0)
     result = attack(model, "see it the good film", method, masked_lm=lm, encoder=BagEncoder())
     assert str(result.trial.text) == "see it the very good film"
     assert result.trial.truncated_words == 1

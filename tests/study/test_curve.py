@@ -63,7 +63,7 @@ class World:
 
 
 def bae(mode: Mode) -> Callable[[], Any]:
-    return lambda: BAE(mode, threshold=-1.0, same_pos=False)
+    return lambda: BAE(mode=mode, threshold=-1.0, same_pos=False)
 
 
 ANYTHING: dict[str, Any] = {"scale": "cosine", "threshold": -1.0, "same_pos": False, "stop_words": "none"}

@@ -46,7 +46,7 @@ _FIRST, _MOST = 16, 512
 """Random words are asked about in growing groups: few are wasted on an easy text, few rounds on a hard one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OneWord(WordAttack):
     """Replaces the one word the model itself points at, by any word it knows (white box)."""
 

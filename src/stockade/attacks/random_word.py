@@ -28,7 +28,7 @@ _MOST_REFUSED = 20
 
 
 @published("random", paper="Hsieh et al. 2019", presets={"paper": {}})
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RandomWord(WordAttack):
     """Replaces one random word by another at random, many times over."""
 
