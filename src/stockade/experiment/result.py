@@ -190,14 +190,31 @@ class Workflow(Generic[AnySpec]):
             refuse_existing(folder)
         return self.run(spec, folder, runtime, resume)
 
-    def resume(self, folder: Path, runtime: Runtime, *, trust: bool = False, **objects: object) -> Any:
+    def resume(
+        self,
+        folder: Path,
+        runtime: Runtime,
+        *,
+        trust: bool = False,
+        options: Mapping[str, object] | None = None,
+        **objects: object,
+    ) -> Any:
         """Go on with the job in a folder, with what its manifest records.
 
-        `objects` are models and data that are given again, by the name of their field in the spec.
+        Parameters
+        ----------
+        folder, runtime
+            Where and how.
+        trust
+            Whether code that the folder names may be run.
+        options
+            Fields of the spec that are set anew: free ones may change, the others must be what they were.
+        **objects
+            Models and data that are given again, by the name of their field in the spec.
         """
         recorded = self.spec.read(read_manifest(folder).spec, folder / MANIFEST, trust=trust)
         given = {name: value for name, value in objects.items() if value is not None}
-        spec = recorded.model_copy(update=given)
+        spec = recorded.changed({**(options or {}), **given})
         lost = spec.lost_objects()
         if lost:
             raise RunError(

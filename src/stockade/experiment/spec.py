@@ -1,4 +1,4 @@
-"""A job's specification: everything that decides its results, as a pydantic model that round-trips through the manifest.
+"""A job's specification: all that decides its results, as a pydantic model that round-trips through the manifest.
 
 A subclass names the fields of one kind of job. Models and data may be Python objects; the manifest then records what
 they were, and whoever resumes the job gives them again. Fields in `free` may differ when a job is resumed.
@@ -41,7 +41,7 @@ def _defenses(value: object, info: ValidationInfo) -> tuple[NamedDefense, ...] |
         return None
     if value == "none" or value in (["none"], ("none",)):
         return ()
-    items = list(value) if isinstance(value, list | tuple) else [value]
+    items: list[Any] = list(value) if isinstance(value, list | tuple) else [value]
     if all(isinstance(item, Mapping) for item in items):
         return tuple(NamedDefense.from_description(item, trust=_trust(info)) for item in items)
     if all(isinstance(item, NamedDefense) for item in items):
@@ -102,6 +102,12 @@ class Spec(BaseModel):
                 f"{path} cannot be read ({place}: {problem['msg']}). Restore it from a copy, or start again with "
                 "another --out."
             ) from None
+
+    def changed(self, values: Mapping[str, object]) -> Self:
+        """The spec with other values of some fields, checked like those that a user gives."""
+        if not values:
+            return self
+        return type(self).of(**{**{name: getattr(self, name) for name in type(self).model_fields}, **values})
 
     def described(self) -> dict[str, Any]:
         """The spec as the manifest records it."""

@@ -88,6 +88,8 @@ class Workspace:
 def begin(folder: Path, spec: Spec, inputs: Mapping[str, Any], *, resume: bool) -> Iterator[Workspace]:
     """Lock the folder, then write the manifest of a new job or compare it with that of the job to resume.
 
+    Options that are free to change on a resume are recorded as they are now.
+
     Parameters
     ----------
     folder
@@ -105,7 +107,10 @@ def begin(folder: Path, spec: Spec, inputs: Mapping[str, Any], *, resume: bool) 
         if (folder / MANIFEST).exists():
             recorded = read_manifest(folder)
             check_same(folder, recorded, spec, manifest.inputs)
-            manifest = recorded
+            free = {name: value for name, value in manifest.spec.items() if name in spec.free}
+            manifest = recorded.model_copy(update={"spec": {**recorded.spec, **free}})
+            if manifest != recorded:
+                write_json(folder / MANIFEST, manifest.described())
         else:
             refuse_existing(folder)
             write_json(folder / MANIFEST, manifest.described())
