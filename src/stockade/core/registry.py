@@ -173,7 +173,7 @@ class Registry(Mapping[str, EntryT]):
         to another class is refused.
         """
         if not name or any(mark in name for mark in "@:, "):
-            raise OptionError(f'"{name}" cannot be the name of a {self.kind}: expected no blank, comma, colon or @.')
+            raise OptionError(f'"{name}" cannot name {with_article(self.kind)}: expected no blank, comma, colon or @.')
 
         def add(cls: Class) -> Class:
             self.checked(cls)
