@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import stockade as st
+from stockade.attacks.deepwordbug import DeepWordBug
 from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Probabilities
 from stockade.models.sentence_encoder import SentenceEncoder
@@ -37,8 +39,16 @@ def test_the_public_names_are_sorted_and_all_there() -> None:
         _ = st.atack
 
 
+def test_dir_shows_the_public_names_and_no_modules() -> None:
+    assert set(dir(st)) == {*st.__all__, "__version__"}
+    importlib.import_module("stockade.workflows.certify.run")  # a package that is imported must not take the place of a public function
+
+    assert callable(st.certify)
+    assert not isinstance(st.certify, type(st))
+
+
 def test_one_sentence_attacks_a_function_on_a_list() -> None:
-    run = st.attack(predict, DATA, "pwws", "deepwordbug", similarity=False)
+    run = st.attack(predict, DATA, ["pwws", DeepWordBug()], similarity=False)
     assert set(run.summary["attacks"]) == {"pwws", "deepwordbug"}
     assert len(run.examples) == 2 * len(DATA)
     assert {"id", "attack", "status", "original", "adversarial", "edits"} <= set(run.to_pandas().columns)
@@ -49,7 +59,7 @@ def test_a_run_without_a_folder_can_be_saved_and_opened_again(tmp_path: Path) ->
     run = st.attack(predict, DATA, "deepwordbug", similarity=False)
     saved = run.save(tmp_path / "kept")
     folder = run.folder
-    assert st.Run(tmp_path / "kept").examples == run.examples == saved.examples
+    assert st.load(tmp_path / "kept").examples == run.examples == saved.examples
     with pytest.raises(RunError, match="exists already"):
         run.save(tmp_path / "kept")
     del run
@@ -84,7 +94,7 @@ def test_resuming_from_python_needs_the_same_objects(tmp_path: Path) -> None:
 
 
 def test_a_targeted_attack_leaves_the_target_class_alone() -> None:
-    run = st.attack(predict, DATA, "pwws", target="0", similarity=False)
+    run = st.attack(predict, DATA, "pwws", targeted="0", similarity=False)
     assert {record.label for record in run.examples} == {"1"}
 
 
@@ -115,10 +125,10 @@ def test_a_randomised_model_is_fooled_only_if_it_is_fooled_again_and_again() -> 
 
 def test_wrong_options_are_refused_before_anything_is_loaded() -> None:
     with pytest.raises(OptionError, match="No attack was named"):
-        st.attack(predict, DATA)
+        st.attack(predict, DATA, [])
     with pytest.raises(OptionError, match="named twice"):
-        st.attack(predict, DATA, "pwws", "pwws")
-    with pytest.raises(OptionError, match="concurrency must be at least 1"):
+        st.attack(predict, DATA, ["pwws", "pwws"])
+    with pytest.raises(OptionError, match="--concurrency is 0, expected a whole number from 1 up"):
         st.attack(predict, DATA, "pwws", concurrency=0)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stockade.api import DataOptions, ModelOptions, attack, defend, resume, train
+    from stockade.api import train
     from stockade.attacks.registry import register_attack
     from stockade.certificates.run import CertificateRun
     from stockade.certificates.running import certify
@@ -27,24 +27,32 @@ if TYPE_CHECKING:
     from stockade.detecting import fit_detector
     from stockade.engine.requests import Score
     from stockade.evaluation.running import Evaluation, evaluate
+    from stockade.experiment.inputs import DataOptions, ModelOptions
+    from stockade.experiment.progress import Progress
+    from stockade.experiment.result import Result, Verification
+    from stockade.kinds import load, resume
     from stockade.models.adapters import load_model, register_model
-    from stockade.runs.run import Run
     from stockade.studies.running import Study, study
     from stockade.training.job import Trained
     from stockade.tuning.running import Tuned, tune
+    from stockade.workflows.attack import attack
+    from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.defend import defend
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AttackResult": "stockade.workflows.attack.result",
     "CertificateRun": "stockade.certificates.run",
     "Classifier": "stockade.core.protocols",
-    "DataOptions": "stockade.api",
+    "DataOptions": "stockade.experiment.inputs",
     "Evaluation": "stockade.evaluation.running",
     "Example": "stockade.core.example",
-    "ModelOptions": "stockade.api",
+    "ModelOptions": "stockade.experiment.inputs",
     "Outcome": "stockade.core.records",
+    "Progress": "stockade.experiment.progress",
     "Record": "stockade.core.records",
-    "Run": "stockade.runs.run",
+    "Result": "stockade.experiment.result",
     "Score": "stockade.engine.requests",
     "Scores": "stockade.core.example",
     "StockadeError": "stockade.core.errors",
@@ -52,23 +60,26 @@ _HOMES = {
     "Text": "stockade.core.text",
     "Trained": "stockade.training.job",
     "Tuned": "stockade.tuning.running",
-    "attack": "stockade.api",
+    "Verification": "stockade.experiment.result",
+    "attack": "stockade.workflows.attack",
     "certify": "stockade.certificates.running",
-    "defend": "stockade.api",
+    "defend": "stockade.workflows.defend",
     "evaluate": "stockade.evaluation.running",
     "fit_detector": "stockade.detecting",
+    "load": "stockade.kinds",
     "load_data": "stockade.datasets.load",
     "load_model": "stockade.models.adapters",
     "register_attack": "stockade.attacks.registry",
     "register_defense": "stockade.defenses.registry",
     "register_model": "stockade.models.adapters",
-    "resume": "stockade.api",
+    "resume": "stockade.kinds",
     "study": "stockade.studies.running",
     "train": "stockade.api",
     "tune": "stockade.tuning.running",
 }
 
 __all__ = [
+    "AttackResult",
     "CertificateRun",
     "Classifier",
     "DataOptions",
@@ -76,8 +87,9 @@ __all__ = [
     "Example",
     "ModelOptions",
     "Outcome",
+    "Progress",
     "Record",
-    "Run",
+    "Result",
     "Score",
     "Scores",
     "StockadeError",
@@ -85,11 +97,13 @@ __all__ = [
     "Text",
     "Trained",
     "Tuned",
+    "Verification",
     "attack",
     "certify",
     "defend",
     "evaluate",
     "fit_detector",
+    "load",
     "load_data",
     "load_model",
     "register_attack",
@@ -111,4 +125,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return [*__all__, "__version__"]

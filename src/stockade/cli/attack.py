@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
 from stockade.cli.inputs import (
+    attack_option,
+    budget_option,
+    constraint_option,
     data_options,
     defense_option,
     input_options,
+    job_options,
+    limit_option,
     max_changed_option,
     model_and_data,
     model_options,
     refuse_beside_resume,
-    refuse_if_all_failed,
+    seed_option,
+    speed_options,
 )
 from stockade.core.errors import OptionError
+
+_PASSED_ON = (
+    "preset",
+    "limit",
+    "seed",
+    "budget",
+    "max_changed",
+    "constraint",
+    "repair_articles",
+    "targeted",
+    "similarity",
+    "max_words",
+    "mlm",
+    "encoder",
+    "neighbours",
+    "resume",
+)
 
 
 def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
@@ -34,12 +56,13 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
     except (OSError, ValueError) as error:
         raise OptionError(f"{path} is not a TOML file that can be read ({error}).") from None
     attack_options = content.pop("attack_options", {})
-    known = {parameter.name for parameter in ctx.command.params} - {"config"}
-    defaults = {name.replace("-", "_"): value for name, value in content.items()}
-    unknown = sorted(set(defaults) - known)
+    names = {parameter.opts[0].lstrip("-"): parameter.name for parameter in ctx.command.params if parameter.opts}
+    names |= {str(parameter.name).replace("_", "-"): parameter.name for parameter in ctx.command.params}
+    defaults = {names.get(name.replace("_", "-")): value for name, value in content.items()}
+    unknown = sorted(name for name in content if name.replace("_", "-") not in names or name == "config")
     if unknown:
         raise OptionError(f"{path} sets {', '.join(unknown)}, which `stockade attack` does not know.")
-    ctx.default_map = {**(ctx.default_map or {}), **defaults}
+    ctx.default_map = {**(ctx.default_map or {}), **{str(name): value for name, value in defaults.items()}}
     ctx.meta["attack_options"] = attack_options
     return path
 
@@ -47,32 +70,26 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @click.command("attack")
 @click.argument("model", required=False)
 @click.argument("data", required=False)
-@click.option(
-    "--attack", "attack", multiple=True, metavar="NAME[@PRESET][:OPTION=VALUE,…]", help="An attack; repeat for more."
-)
+@attack_option
 @click.option("--preset", help="Options as in a paper or another tool: paper, authors, textattack.")
-@click.option("--limit", type=int, help="Attack a seeded sample of this many rows.  [default: all]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice.")
-@click.option("--budget", type=int, help="The most queries per text.")
+@limit_option
+@seed_option
+@budget_option
 @max_changed_option
-@click.option(
-    "--constraint",
-    metavar="EXPRESSION",
-    help="What candidates must keep, such as 'same-pos & similarity(cosine, 0.9) & edit-distance(30)'.",
-)
+@constraint_option
 @click.option("--repair-articles", is_flag=True, default=None, help='Put "a" and "an" right in front of new words.')
 @click.option("--exhaustive", is_flag=True, help="Attacks that estimate try every word of the vocabulary instead.")
-@click.option("--targeted", metavar="LABEL", help="Succeed only when the model says this class.")
-@click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/attack-DATE-TIME]")
-@click.option("--resume", is_flag=True, help="Go on with the run in --out; MODEL and DATA may be left out.")
+@click.option("--targeted", metavar="LABEL", help="Succeed only when the model predicts this class.")
 @defense_option
-@input_options
 @click.option(
     "--similarity/--no-similarity", default=True, help="Measure the similarity of each success to its original."
 )
 @click.option(
     "--neighbours", metavar="FILE", help="Word neighbours of your own: a table of `stockade lexicon build`, or vectors."
 )
+@click.option("--seconds", type=float, help="A time limit for each attack: no search is started after it.")
+@job_options
+@input_options
 @click.option(
     "--config", type=click.Path(path_type=Path), is_eager=True, callback=_read_config, help="Options from a TOML file."
 )
@@ -87,50 +104,31 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
     stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws --limit 100
     stockade attack ./my-bert reviews.csv --attack deepwordbug@textattack --budget 200 --out runs/a
     """
-    from stockade import api
-    from stockade.cli.progress import watch
-    from stockade.cli.tables import print_run
-    from stockade.report import write_report
+    from stockade.cli.finish import output_folder, run_job
+    from stockade.kinds import resume
+    from stockade.workflows.attack import attack
 
-    out = options["out"] or Path("runs") / f"attack-{datetime.now():%Y%m%d-%H%M%S}"
-    if options["resume"] and options["out"] is None:
-        raise OptionError("--resume needs the run's folder: name it with --out.")
-    speed = {name: options[name] for name in ("concurrency", "batch_tokens")}
-    try:
-        with watch() as observer:
-            if options["resume"] and model is None:
-                refuse_beside_resume(ctx)
-                run = api.resume(out, observer=observer, **speed)
-            else:
-                run = api.attack(
-                    *model_and_data(model, data, "stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws"),
-                    *_attacks(options["attack"], ctx.meta.get("attack_options", {}), options["exhaustive"]),
-                    preset=options["preset"],
-                    seed=options["seed"],
-                    budget=options["budget"],
-                    max_changed=options["max_changed"],
-                    constraint=options["constraint"],
-                    repair_articles=options["repair_articles"],
-                    target=options["targeted"],
-                    out=out,
-                    resume=options["resume"],
-                    similarity=options["similarity"],
-                    max_words=options["max_words"],
-                    mlm=options["mlm"],
-                    encoder=options["encoder"],
-                    neighbours=options["neighbours"],
-                    data_options=data_options(options, options["limit"]),
-                    model_options=model_options(options),
-                    observer=observer,
-                    **speed,
-                )
-    except KeyboardInterrupt:
-        click.echo(f"stockade: interrupted; go on with: stockade attack --resume --out {out}", err=True)
-        return 130
-    write_report([run], out / "report.html")
-    print_run(run)
-    refuse_if_all_failed(run)
-    return 0
+    out = output_folder(options["out"], "attack", options["resume"])
+    speed = {**speed_options(options), "seconds": options["seconds"]}
+    if options["resume"] and model is None:
+        refuse_beside_resume(ctx)
+        return run_job(out, lambda observer: resume(out, trust=options["trust_run"], observer=observer, **speed))
+    inputs = model_and_data(model, data, "stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws")
+    attacks = _attacks(options["attacks"], ctx.meta.get("attack_options", {}), options["exhaustive"])
+    return run_job(
+        out,
+        lambda observer: attack(
+            *inputs,
+            attacks,
+            defenses=list(options["defenses"]) or None,
+            out=out,
+            data_options=data_options(options),
+            model_options=model_options(options),
+            observer=observer,
+            **{name: options[name] for name in _PASSED_ON},
+            **speed,
+        ),
+    )
 
 
 def _attacks(references: tuple[str, ...], tables: dict[str, dict[str, Any]], exhaustive: bool) -> list[str]:
@@ -154,6 +152,6 @@ def _with_options(reference: str, tables: dict[str, dict[str, Any]]) -> str:
     """An attack reference with the options that the config file's table `attack_options.NAME` gives it."""
     key, _, written = reference.partition(":")
     from_file = tables.get(key, tables.get(key.partition("@")[0], {}))
-    given = [f"{name}={'+'.join(value) if isinstance(value, list) else value}" for name, value in from_file.items()]
-    together = ",".join([*given, *filter(None, [written])])
+    options = [f"{name}={'+'.join(value) if isinstance(value, list) else value}" for name, value in from_file.items()]
+    together = ",".join([*options, *filter(None, [written])])
     return f"{key}:{together}" if together else key

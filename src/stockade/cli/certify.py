@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,11 +10,16 @@ from stockade.cli.inputs import (
     data_options,
     defense_option,
     input_options,
+    job_options,
+    limit_option,
     model_and_data,
     model_options,
     refuse_beside_resume,
+    seed_option,
+    speed_options,
 )
-from stockade.core.errors import OptionError
+
+_PASSED_ON = ("alpha", "familywise", "unlabelled", "limit", "seed", "max_words", "mlm", "encoder", "resume")
 
 
 @click.command("certify")
@@ -27,60 +30,45 @@ from stockade.core.errors import OptionError
     "methods",
     multiple=True,
     metavar="NAME[@PRESET][:OPTION=VALUE,…]",
-    help="A way to certify; repeat for more.  [default: the one for the defense]",
+    help="A certification method; repeat for more.  [default: the one for the defense]",
 )
-@click.option("--alpha", type=float, help="The chance that a certificate may be wrong.  [default: 0.05]")
-@click.option("--whole-set", is_flag=True, help="Let alpha be for all texts together, not for each.")
-@click.option("--no-labels", is_flag=True, help="The data have no labels: certify the class that the model gives.")
-@click.option("--limit", type=int, help="Certify a seeded sample of this many rows.  [default: all]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random copy.")
-@click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/certify-DATE-TIME]")
-@click.option("--resume", is_flag=True, help="Go on with the run in --out; MODEL and DATA may be left out.")
+@click.option("--alpha", type=float, help="The probability that a certificate may be wrong.  [default: 0.05]")
+@click.option("--familywise", is_flag=True, help="Let alpha be for all texts together, not for each.")
+@click.option("--unlabelled", is_flag=True, help="The data have no labels: certify the class that the model gives.")
+@limit_option
+@seed_option
 @defense_option
+@job_options
 @input_options
 @click.pass_context
 def command(context: click.Context, /, model: str | None, data: str | None, **options: Any) -> int:
-    """Certify the texts of DATA for MODEL, which stands in a defense that can be certified: ranmask, partition,
-    deletion or safer.
+    """Certify the texts of DATA for MODEL, which needs a certifiable defense: ranmask, partition, deletion or safer.
 
     \b
     stockade train builtin:reviews:train --arch CNN-W-Random-1 --defense ranmask:rate=0.7 --out models/m
     stockade certify models/m builtin:reviews:test --limit 200 --out runs/c
     stockade verify runs/c
     """
-    from stockade.certificates.pages.report import write_certificate_report
-    from stockade.certificates.running import certify, resume_certification
-    from stockade.cli.certificates import print_certificates
-    from stockade.cli.progress import watch
+    from stockade.cli.finish import output_folder, run_job
+    from stockade.kinds import resume
+    from stockade.workflows.certify import certify
 
-    out = options["out"] or Path("runs") / f"certify-{datetime.now():%Y%m%d-%H%M%S}"
-    if options["resume"] and options["out"] is None:
-        raise OptionError("--resume needs the run's folder: name it with --out.")
-    speed = {name: options[name] for name in ("concurrency", "batch_tokens")}
-    try:
-        with watch() as observer:
-            if options["resume"] and model is None:
-                refuse_beside_resume(context)
-                run = resume_certification(out, observer=observer, **speed)
-            else:
-                run = certify(
-                    *model_and_data(model, data, "stockade certify models/m builtin:reviews:test --limit 200"),
-                    *options["methods"],
-                    alpha=options["alpha"],
-                    seed=options["seed"],
-                    whole_set=options["whole_set"],
-                    max_words=options["max_words"],
-                    labelled=not options["no_labels"],
-                    out=out,
-                    resume=options["resume"],
-                    data_options=data_options(options, options["limit"]),
-                    model_options=model_options(options),
-                    observer=observer,
-                    **speed,
-                )
-    except KeyboardInterrupt:
-        click.echo(f"stockade: interrupted; go on with: stockade certify --resume --out {out}", err=True)
-        return 130
-    write_certificate_report([run], out / "report.html")
-    print_certificates(run)
-    return 0
+    out, speed = output_folder(options["out"], "certify", options["resume"]), speed_options(options)
+    if options["resume"] and model is None:
+        refuse_beside_resume(context)
+        return run_job(out, lambda observer: resume(out, trust=options["trust_run"], observer=observer, **speed))
+    inputs = model_and_data(model, data, "stockade certify models/m builtin:reviews:test --limit 200")
+    return run_job(
+        out,
+        lambda observer: certify(
+            *inputs,
+            list(options["methods"]) or None,
+            defenses=list(options["defenses"]) or None,
+            out=out,
+            data_options=data_options(options),
+            model_options=model_options(options),
+            observer=observer,
+            **{name: options[name] for name in _PASSED_ON},
+            **speed,
+        ),
+    )

@@ -1,22 +1,22 @@
-"""The options that every command with MODEL and DATA takes, and what they become."""
+"""The options that commands with MODEL and DATA share, and what they become."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from stockade.core.errors import InputError, OptionError
+from stockade.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from stockade.jobs import DataOptions, ModelOptions
-    from stockade.runs.run import Run
+    from stockade.experiment.inputs import DataOptions, ModelOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_TAKEN_WITH_RESUME = ("resume", "out", "concurrency", "batch_tokens")
+_TAKEN_WITH_RESUME = ("resume", "out", "concurrency", "batch_tokens", "seconds", "workers", "trust_run")
 
 _COLUMNS = (
     click.option("--text-column", help="The column of the text (of the hypothesis in pairs)."),
@@ -73,10 +73,48 @@ max_changed_option = click.option(
 
 defense_option = click.option(
     "--defense",
+    "defenses",
     multiple=True,
     metavar="NAME[@PRESET][:OPTION=VALUE,…]",
     help="A defense around the model; repeat from the outside in; none: the bare model.  [default: its folder's]",
 )
+
+
+limit_option = click.option(
+    "--limit", type=int, help="Take a seeded sample of this many rows.  [default: all]"
+)
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice."
+)
+budget_option = click.option("--budget", type=int, help="The most queries per text.")
+constraint_option = click.option(
+    "--constraint",
+    metavar="EXPRESSION",
+    help="What candidates must keep, such as 'same-pos & similarity(cosine, 0.9) & edit-distance(30)'.",
+)
+attack_option = click.option(
+    "--attack",
+    "attacks",
+    multiple=True,
+    metavar="NAME[@PRESET][:OPTION=VALUE,…]",
+    help="An attack; repeat for more.",
+)
+out_option = click.option(
+    "--out", type=click.Path(path_type=Path), help="The job's folder.  [default: runs/COMMAND-DATE-TIME]"
+)
+resume_options = (
+    click.option("--resume", is_flag=True, help="Go on with the job in --out; MODEL and DATA may be left out."),
+    click.option(
+        "--trust-run", is_flag=True, help="With --resume: run code that the folder names. Only if you trust it."
+    ),
+)
+
+
+def job_options(command: Command) -> Command:
+    """Add --out, --resume and --trust-run."""
+    for option in reversed((out_option, *resume_options)):
+        command = option(command)
+    return command
 
 
 def input_options(command: Command) -> Command:
@@ -100,12 +138,16 @@ def loading_options(command: Command) -> Command:
     return command
 
 
-def data_options(options: Mapping[str, Any], limit: int | None = None) -> DataOptions:
+def data_options(options: Mapping[str, Any]) -> DataOptions:
     """How to read DATA."""
-    from stockade.jobs import DataOptions
+    from stockade.experiment.inputs import DataOptions
 
-    pairs = dict(_pair(item) for item in options["label_map"])
-    return DataOptions(options["text_column"], options["label_column"], options["premise_column"], pairs, limit)
+    return DataOptions(
+        text_column=options["text_column"],
+        label_column=options["label_column"],
+        premise_column=options["premise_column"],
+        label_map=dict(_pair(item) for item in options["label_map"]),
+    )
 
 
 def _pair(item: str) -> tuple[str, str]:
@@ -117,17 +159,25 @@ def _pair(item: str) -> tuple[str, str]:
 
 def model_options(options: Mapping[str, Any]) -> ModelOptions:
     """How to load MODEL."""
-    from stockade.jobs import ModelOptions
+    from stockade.experiment.inputs import ModelOptions
 
-    labels = [name.strip() for name in options["labels"].split(",")] if options["labels"] else None
     return ModelOptions(
-        labels,
-        options["outputs"],
-        options["device"],
-        options["allow_pickle"],
-        options["trust_remote_code"],
-        options["defense"],
+        labels=label_names(options["labels"]),
+        outputs=options["outputs"],
+        device=options["device"],
+        allow_pickle=options["allow_pickle"],
+        trust_remote_code=options["trust_remote_code"],
     )
+
+
+def label_names(labels: str | None) -> list[str] | None:
+    """Class names that are separated by commas."""
+    return [name.strip() for name in labels.split(",")] if labels else None
+
+
+def speed_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What changes how fast a job is, never its results."""
+    return {name: options[name] for name in ("concurrency", "batch_tokens")}
 
 
 def model_and_data(model: str | None, data: str | None, example: str) -> tuple[str, str]:
@@ -138,23 +188,15 @@ def model_and_data(model: str | None, data: str | None, example: str) -> tuple[s
     return model, data
 
 
-def refuse_beside_resume(context: click.Context, taken: Collection[str] = ()) -> None:
-    """A run that is resumed by its folder alone takes everything from there: options that would have no effect are
-    refused, those that only change its speed and those in `taken` are not.
+def refuse_beside_resume(context: click.Context, accepted: Collection[str] = ()) -> None:
+    """A job that is resumed by its folder alone takes everything from there: options that would have no effect are
+    refused; those that only change its speed, and those in `accepted`, are not.
     """
     for name, value in context.params.items():
-        given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if given and value and name not in (*_TAKEN_WITH_RESUME, *taken):
-            option = next(one.opts[0] for one in context.command.params if one.name == name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and value and name not in (*_TAKEN_WITH_RESUME, *accepted):
+            option = next(parameter.opts[0] for parameter in context.command.params if parameter.name == name)
             raise OptionError(
-                f"{option} has no effect on what is resumed without MODEL and DATA: everything is as it was begun. "
-                "Leave it out, or start anew with another --out."
+                f"{option} has no effect on a job that is resumed without MODEL and DATA: everything is taken from "
+                "its folder. Leave it out, or start anew with another --out."
             )
-
-
-def refuse_if_all_failed(run: Run) -> None:
-    """A run without a single result is an error, and its first reason says which."""
-    for name, numbers in run.summary["attacks"].items():
-        if numbers["errors"] and not numbers["n"]:
-            reason = next(run.records(name, "error")).reason
-            raise InputError(f"{name}: all {numbers['errors']} examples ended in an error; the first: {reason}")

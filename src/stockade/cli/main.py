@@ -24,6 +24,7 @@ COMMANDS = (
     "lexicon",
     "ls",
     "report",
+    "resume",
     "show",
     "study",
     "train",

@@ -1,84 +1,64 @@
-"""Run folders that a command is given: attacks or certificates, as their manifests say."""
+"""What the commands that read folders share: which part of a result is meant, and several results on one page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from stockade.core.errors import OptionError, RunError, unknown_name
+from stockade.core.errors import OptionError, unknown_name
 
 if TYPE_CHECKING:
-    from stockade.certificates.run import CertificateRun
-    from stockade.runs.run import Run
+    from stockade.experiment.result import Result
+    from stockade.report.document import Document
 
 
-_NO_RUNS = {
-    "plan.json": ("an evaluation or a study", ("evaluation.html", "study.html")),
-    "tune.json": ("a search of options", ("tune.html",)),
-}
-"""Folders of ours that are no runs, by the file that tells them: what they are, and their pages."""
+def chosen_part(result: Result, attack: str | None, method: str | None) -> tuple[str | None, str]:
+    """The attack or method that was named, and the column of an export that holds it; None for all."""
+    from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.certify.result import CertifyResult
+
+    if method is not None and not isinstance(result, CertifyResult):
+        raise OptionError(f"--method {method} is not for {result.folder}, which holds no certificates: leave it out.")
+    if attack is not None and not isinstance(result, AttackResult):
+        raise OptionError(f"--attack {attack} is not for {result.folder}, which is not a single attack: leave it out.")
+    if isinstance(result, AttackResult):
+        return check_name("attack", attack, result.attacks), "attack"
+    if isinstance(result, CertifyResult):
+        return check_name("method", method, tuple(result.methods)), "method"
+    return None, ""
 
 
-def open_run(folder: Path) -> Run | CertificateRun:
-    """A run of either kind."""
-    from stockade.certificates.run import CertificateRun
-    from stockade.runs.manifest import read_manifest
-    from stockade.runs.run import Run
-
-    refuse_no_run(folder)
-    if read_manifest(folder).get("command") == "certify":
-        return CertificateRun(folder)
-    return Run(folder)
+def check_name(kind: str, name: str | None, names: Sequence[str]) -> str | None:
+    """The name; one that the result does not have is refused."""
+    if name is not None and name not in names:
+        raise unknown_name(f"{kind} in this run", name, names)
+    return name
 
 
-def refuse_no_run(folder: Path) -> None:
-    """Say of a folder that holds runs, or something else of ours, what it is and what to name instead."""
-    if not folder.is_dir():
-        raise RunError(f"{folder} is not a run folder: there is no such folder.")
-    if (folder / "manifest.json").exists():
-        return
-    for file, (kind, pages) in _NO_RUNS.items():
-        if (folder / file).exists():
-            page = next((folder / name for name in pages if (folder / name).exists()), None)
-            told = f" Its page is {page}." if page else ""
-            inside = next((path.parent for path in sorted(folder.rglob("manifest.json"))), None)
-            runs = f" Name one of the runs in it, such as {inside}." if inside else ""
-            raise RunError(f"{folder} is {kind}, not a run of one attack or of certificates.{told}{runs}")
-
-
-def open_alike(folders: Sequence[Path]) -> list[Run] | list[CertificateRun]:
-    """Runs of one kind; both kinds together are refused."""
-    from stockade.certificates.run import CertificateRun
-    from stockade.runs.run import Run
-
-    opened = [open_run(folder) for folder in folders]
-    attacks = [run for run in opened if isinstance(run, Run)]
-    certificates = [run for run in opened if isinstance(run, CertificateRun)]
-    if attacks and certificates:
-        raise OptionError(
-            f"Attacks and certificates do not go on one page, because their numbers cannot be compared: "
-            f"{attacks[0].folder} is an attack, {certificates[0].folder} holds certificates. Report them separately."
-        )
-    return attacks or certificates
-
-
-def refuse_other_kind(option: str, value: str | None, holds: str, instead: str) -> None:
-    """An option that is for the other kind of run."""
-    if value is not None:
-        raise OptionError(f"{option} {value} is not for this run, which holds {holds}: use {instead}.")
-
-
-def chosen_status(status: str | None, known: Sequence[str], holds: str, default: str) -> str | None:
+def check_status(status: str | None, statuses: Sequence[str], default: str) -> str | None:
     """The status to show; None for all."""
-    if status is not None and status not in known:
-        raise OptionError(f"No {holds} has the status {status} (found: {', '.join(known)}). Choose one with --status.")
+    if status is not None and status not in statuses:
+        raise OptionError(
+            f"Nothing in this run has the status {status} (found: {', '.join(statuses)}). Choose one with --status."
+        )
     chosen = status or default
     return None if chosen == "all" else chosen
 
 
-def check_name(kind: str, name: str | None, known: Iterable[str] | Mapping[str, Any]) -> None:
-    """Refuse the name of an attack or method that the run does not have."""
-    names = tuple(known)
-    if name is not None and name not in names:
-        raise unknown_name(f"{kind} in this run", name, names)
+def document_of(results: Sequence[Result]) -> Document:
+    """One report of one or more results; attacks go together, certifications too, nothing else does."""
+    from stockade.workflows.attack.page import attack_document
+    from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.certify.page import certify_document
+    from stockade.workflows.certify.result import CertifyResult
+
+    if len(results) == 1:
+        return results[0].document()
+    attacks = [result for result in results if isinstance(result, AttackResult)]
+    certifications = [result for result in results if isinstance(result, CertifyResult)]
+    if len(attacks) == len(results):
+        return attack_document(attacks)
+    if len(certifications) == len(results):
+        return certify_document(certifications)
+    kinds = ", ".join(f"{result.folder} ({result.kind})" for result in results)
+    raise OptionError(f"Only several attacks, or several certifications, go on one page (found: {kinds}).")

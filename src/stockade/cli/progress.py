@@ -3,87 +3,103 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from stockade.cli.lines import Lines
-from stockade.runs.attack import Observer, Progress
+from stockade.experiment.progress import Observer, Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-    from stockade.training.loop import Observer as TrainingObserver
-    from stockade.training.loop import Progress as TrainingProgress
+SECONDS_BETWEEN_LINES = 60.0
+_UNITS = 1000
+"""A bar is as long as the work, which is better known in shares than in texts."""
 
 
 @contextmanager
-def watch(label: str = "") -> Iterator[Observer]:
-    """An observer that draws one bar per attack with its counts and the time left, or writes a line a minute."""
+def watch() -> Iterator[Observer]:
+    """An observer that draws one bar per part with its counts and the time left, or writes a line a minute."""
     if not sys.stderr.isatty():
-        lines = Lines()
-        yield lambda progress: lines.tell(
-            f"{label}{progress.attack}", f"{progress.done} of {progress.total} texts", progress.done, progress.total
-        )
+        yield Lines().show
         return
     tasks: dict[str, TaskID] = {}
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     with _bars() as bars:
 
         def show(progress: Progress) -> None:
-            if progress.attack not in tasks:
-                tasks[progress.attack] = bars.add_task(f"{label}{progress.attack}", total=progress.total, numbers="")
-            counts[progress.attack][progress.status] += 1
-            seen = "  ".join(f"{status} {number}" for status, number in sorted(counts[progress.attack].items()))
-            bars.update(tasks[progress.attack], completed=progress.done, numbers=seen)
-
-        yield show
-
-
-@contextmanager
-def watch_training() -> Iterator[TrainingObserver]:
-    """An observer that draws one bar over all steps with loss, validation and the time left, or writes a line a
-    minute.
-    """
-    if not sys.stderr.isatty():
-        lines = Lines()
-        yield lambda progress: lines.tell(
-            "training", f"epoch {progress.epoch} of {progress.epochs}", progress.step, progress.steps
-        )
-        return
-    with _bars(elapsed=True) as bars:
-        task = bars.add_task("reading", total=None, numbers="")
-
-        def show(progress: TrainingProgress) -> None:
-            numbers = f"loss {progress.loss:.4f}"
-            if progress.validation is not None:
-                accuracy = progress.validation.accuracy
-                loss = f"{progress.validation.loss:.4f}"
-                numbers += f"  validation {loss if accuracy is None else f'{accuracy:.4f}'}"
+            part = progress.part
+            if part not in tasks:
+                tasks[part] = bars.add_task(
+                    part, total=_UNITS, completed=int(_UNITS * progress.before), numbers="", units=""
+                )
+            if progress.status is not None:
+                counts[part][progress.status] += 1
+            seen = "  ".join(f"{status} {number}" for status, number in sorted(counts[part].items()))
             bars.update(
-                task,
-                description=f"epoch {progress.epoch} of {progress.epochs}",
-                completed=progress.step,
-                total=progress.steps,
-                numbers=numbers,
+                tasks[part],
+                completed=_UNITS if progress.done >= progress.total else _UNITS * progress.share,
+                numbers=f"{seen}  {progress.note}".strip(),
+                units=f"{progress.done}/{progress.total}",
             )
 
         yield show
 
 
-def _bars(elapsed: bool = False) -> Bars:
-    """Bars with a description, how much is done, numbers of their own and the time left."""
+class Lines:
+    """What a log gets of a long job: at most one line a minute, so that short jobs stay silent."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last_step = self._last_line = clock()
+        self._begun: dict[str, tuple[float, float]] = {}
+
+    def show(self, progress: Progress) -> None:
+        """Write how far a part of the job is and how long it will take at this pace."""
+        now, share = self._clock(), progress.share
+        since, before = self._begun.setdefault(progress.part, (self._last_step, progress.before))
+        self._last_step = now
+        if now - self._last_line < SECONDS_BETWEEN_LINES:
+            return
+        self._last_line = now
+        left = (1 - share) * (now - since) / max(share - before, 1e-9)
+        how_far = f"{progress.done} of {progress.total} {progress.unit}"
+        print(f"stockade: {progress.part}: {how_far}, {_duration(left)} left", file=sys.stderr, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "less than a minute"
+    return f"about {minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"about {minutes} min"
+
+
+def _bars() -> Bars:
+    """Bars with a description, how much is done, counts and the time left."""
     from rich import progress
     from rich.console import Console
 
-    columns: list[progress.ProgressColumn] = [
+    return progress.Progress(
         progress.TextColumn("{task.description}", markup=False),
         progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("{task.fields[numbers]}"),
-        *([progress.TimeElapsedColumn()] if elapsed else []),
+        progress.TextColumn("{task.fields[units]}"),
+        progress.TextColumn("{task.fields[numbers]}", markup=False),
+        progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
-    ]
-    return progress.Progress(*columns, console=Console(stderr=True))
+        console=Console(stderr=True),
+    )
+
+
+@contextmanager
+def watch_training() -> Iterator[Callable[..., None]]:
+    """Until trainings report `Progress` themselves: translate theirs."""
+    with watch() as observer:
+
+        def show(training: object) -> None:
+            step, steps = training.step, training.steps  # type: ignore[attr-defined]
+            observer(Progress(part="training", done=step, total=steps, unit="steps"))
+
+        yield show

@@ -1,4 +1,4 @@
-"""`stockade report`: runs as one page."""
+"""`stockade report`: results as one page."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ import click
     "--out", type=click.Path(path_type=Path), help="A file.  [default: report.FORMAT in the first run's folder]"
 )
 def command(runs: tuple[Path, ...], format_: str, out: Path | None) -> None:
-    """Write a page of one or more RUNS, of attacks or of certificates: numbers, plot, every text, manifest."""
-    from stockade.certificates.pages.report import write_certificate_report
-    from stockade.certificates.run import CertificateRun
-    from stockade.cli.opened import open_alike
-    from stockade.report import write_report
+    """Write a report of RUNS: findings, numbers, plots, texts, manifest. Several attacks, or several certifications,
+    go on one page.
+    """
+    from stockade.cli.opened import document_of
+    from stockade.kinds import load
 
-    opened = open_alike(runs)
-    target = out or opened[0].folder / f"report.{format_}"
-    if isinstance(opened[0], CertificateRun):
-        write_certificate_report(opened, target, format_)
-    else:
-        write_report(opened, target, format_)
+    results = [load(folder) for folder in runs]
+    target = out or results[0].folder / f"report.{format_}"
+    document_of(results).write(target, format_)
     click.echo(str(target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,86 +10,58 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from stockade.experiment.result import Result
+    from stockade.report.examples import Example
 
-    from stockade.certificates.run import CertificateRun
-    from stockade.runs.run import Run
-
-_OF_ATTACKS = ("success", "failed", "skipped", "error", "all")
-_OF_CERTIFICATES = ("certified", "claimed", "abstained", "error", "all")
+_ATTACK_STATUSES = ("success", "failed", "skipped", "error", "all")
+_CERTIFICATE_STATUSES = ("certified", "claimed", "abstained", "error", "all")
 
 
 @click.command("show")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--attack", help="Only this attack.")
-@click.option("--method", help="Only this method, in a run of certificates.")
+@click.option("--method", help="Only this method, of certificates.")
 @click.option(
     "--status",
-    type=click.Choice(tuple(dict.fromkeys(_OF_ATTACKS + _OF_CERTIFICATES))),
+    type=click.Choice(tuple(dict.fromkeys(_ATTACK_STATUSES + _CERTIFICATE_STATUSES))),
     help="Only these.  [default: success of attacks, all of certificates]",
 )
 @click.option("--limit", type=int, default=10, show_default=True, help="The most examples to show.")
 def command(run: Path, attack: str | None, method: str | None, status: str | None, limit: int) -> None:
-    """Show examples of RUN: what was changed, and what the model said before and after; or certificates: the class, how
-    much may change, and the text.
+    """Show examples of RUN: what was changed, and what the model predicted before and after; or certificates: the
+    class, how much may change, and the text. Of any other job, its report in short.
     """
-    from stockade.certificates.run import CertificateRun
-    from stockade.cli.opened import open_run, refuse_other_kind
-    from stockade.cli.tables import console
+    from stockade.cli.opened import chosen_part
     from stockade.core.errors import OptionError
+    from stockade.kinds import load
+    from stockade.report.document import Document, Note
+    from stockade.report.examples import Examples
 
     if limit < 1:
         raise OptionError(f"--limit is {limit}, expected at least 1.")
-    opened, screen = open_run(run), console()
-    if isinstance(opened, CertificateRun):
-        refuse_other_kind("--attack", attack, "certificates", "--method")
-        _show_certificates(screen, opened, method, status, limit)
-    else:
-        refuse_other_kind("--method", method, "attacks", "--attack")
-        _show_examples(screen, opened, attack, status, limit)
+    result = load(run)
+    part, _ = chosen_part(result, attack, method)
+    examples = _examples(result, part, status)
+    if examples is None:
+        result.document().brief().print()
+        return
+    items = list(islice(examples, limit))
+    block = Examples(items=items, preview=limit) if items else Note(f"No examples with status {status or 'all'}.")
+    Document(title=str(run), blocks=(block,)).print()
 
 
-def _show_examples(screen: Console, run: Run, attack: str | None, status: str | None, limit: int) -> None:
-    from typing import cast
+def _examples(result: Result, part: str | None, status: str | None) -> Iterator[Example] | None:
+    """What there is to show of a result, one by one; None for results without texts of their own."""
+    from stockade.cli.opened import check_status
+    from stockade.workflows.attack.page import record_example
+    from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.certify.page import certificate_example
+    from stockade.workflows.certify.result import CertifyResult
 
-    from rich.text import Text as Line
-
-    from stockade.cli.opened import check_name, chosen_status
-    from stockade.cli.tables import diff_line
-    from stockade.core.records import Status
-
-    check_name("attack", attack, run.attacks)
-    wanted = chosen_status(status, _OF_ATTACKS, "attack", "success")
-    shown = 0
-    for record in islice(run.records(attack, cast(Status | None, wanted)), limit):
-        before, after = record.original_prediction or "–", record.adversarial_prediction
-        verdict = f"{before} → {after}" if after else f"{before}, {record.status}: {record.reason}"
-        pushed = (
-            f", {record.truncated_words} words pushed out of what the model reads" if record.truncated_words else ""
-        )
-        told = f" example {record.id}  {verdict}  ({record.queries} queries{pushed})"
-        screen.print(Line.assemble((record.attack, "bold"), told))
-        if record.premise is not None:
-            screen.print(f"premise: {record.premise}", style="dim", highlight=False, soft_wrap=True)
-        screen.print(diff_line(record), soft_wrap=True)
-        screen.print()
-        shown += 1
-    if not shown:
-        screen.print(f"No examples with status {wanted or 'all'}.")
-
-
-def _show_certificates(
-    screen: Console, run: CertificateRun, method: str | None, status: str | None, limit: int
-) -> None:
-    from stockade.cli.certificate_lines import print_certificate
-    from stockade.cli.opened import check_name, chosen_status
-
-    check_name("method", method, run.methods)
-    wanted = chosen_status(status, _OF_CERTIFICATES, "certificate", "all")
-    chosen = (one for one in run.iterate(method) if wanted in (None, one.status))
-    shown = 0
-    for certificate in islice(chosen, limit):
-        print_certificate(screen, certificate, run.methods[certificate.method])
-        shown += 1
-    if not shown:
-        screen.print(f"No certificates with status {wanted or 'all'}.")
+    if isinstance(result, AttackResult):
+        wanted = check_status(status, _ATTACK_STATUSES, "success")
+        return map(record_example, result.records(part, wanted))
+    if isinstance(result, CertifyResult):
+        wanted = check_status(status, _CERTIFICATE_STATUSES, "all")
+        return (certificate_example(result, certificate) for certificate in result.records(part, wanted))
+    return None

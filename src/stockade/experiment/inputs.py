@@ -12,8 +12,8 @@ from stockade.core.errors import ModelError, OptionError, RunError
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.text import TextInput
 from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, load_data
+from stockade.defenses.chain import load_defenses
 from stockade.defenses.defended import defenses_of, remarks_on
-from stockade.defenses.folders import load_defenses
 from stockade.defenses.registry import NamedDefense
 from stockade.engine.batching import TuningMemory
 from stockade.models import load_model

@@ -27,6 +27,8 @@ class Progress:
         that take long end last.
     unit
         What `total` counts, for lines such as "12 of 40 texts".
+    before
+        The share of the work that an earlier, interrupted session had done.
     """
 
     part: str
@@ -36,6 +38,7 @@ class Progress:
     note: str = ""
     fraction: float | None = None
     unit: str = "texts"
+    before: float = 0.0
 
     @property
     def share(self) -> float:

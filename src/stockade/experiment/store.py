@@ -1,7 +1,7 @@
 """One generic SQLite store of results: JSON documents by part and id, each committed as it is found.
 
-A part is an attack, a method, "trials", whatever a job repeats over texts. Write-ahead logging makes each commit survive
-a killed process. Texts are stored as ASCII-escaped JSON so that even lone surrogates come back as they were.
+A part is an attack, a method, "trials", whatever a job repeats over texts. Write-ahead logging makes each commit
+survive a killed process. Texts are stored as ASCII-escaped JSON so that even lone surrogates come back as they were.
 """
 
 from __future__ import annotations

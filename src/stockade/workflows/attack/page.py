@@ -10,10 +10,11 @@ from typing import Any
 
 from stockade.core.records import Record, Status
 from stockade.experiment.workspace import Manifest
+from stockade.report.charts import Series, plot_rows
 from stockade.report.diff import record_pieces
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
 from stockade.report.examples import Example, Examples, Filter, Tone
-from stockade.report.figures import CLEAN, ROBUST, IntervalRow, interval_plot
+from stockade.report.figures import CLEAN, ROBUST, draw_plot
 from stockade.report.numbers import number, percent
 from stockade.workflows.attack.result import AttackResult
 
@@ -32,8 +33,8 @@ COLUMNS = (
 _ORDER: tuple[Status, ...] = ("success", "error", "failed", "skipped")
 _TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "skipped": "soft", "error": "warning"}
 _HOW_TO_READ = (
-    "Clean accuracy: right on the unchanged text. Robust accuracy: right and not fooled. Success rate: fooled, of those "
-    "it got right. Shares with 95 % Wilson intervals; queries and changed words are means; similarity is {scale}, over "
+    "Clean accuracy: right on the unchanged text. Robust accuracy: right and not fooled. Success rate: fooled, of "
+    "those it got right. Shares with 95 % Wilson intervals; queries and changed words are means; similarity is {scale}, over "
     "successes."
 )
 
@@ -87,8 +88,8 @@ def finding(result: AttackResult, attack: str) -> str:
         return f"{attack}: no text was attacked."
     rate = numbers["success_rate"]
     sentence = (
-        f"{attack}: {numbers['succeeded']:,} of {numbers['attacked']:,} texts fooled ({100 * rate['value']:.0f} %, 95 % "
-        f"interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %). Robust accuracy "
+        f"{attack}: {numbers['succeeded']:,} of {numbers['attacked']:,} texts fooled ({100 * rate['value']:.0f} %, "
+        f"95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %). Robust accuracy "
         f"{100 * numbers['robust_accuracy']['value']:.0f} %."
     )
     changed = [len(record.edits) for record in result.records(attack, "success")]
@@ -128,16 +129,20 @@ def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
 def accuracy_plot(results: Sequence[AttackResult]) -> str:
     """Clean and robust accuracy of each attack with 95 % intervals; empty when nothing was measured."""
     several = len(results) > 1
-    rows = [
-        IntervalRow(
-            f"{result.name}: {name}" if several else name,
-            {"clean": numbers["clean_accuracy"], "under attack": numbers["robust_accuracy"]},
-        )
+    rows = {
+        f"{result.name}: {name}" if several else name: numbers
         for result in results
         for name, numbers in result.summary["attacks"].items()
         if numbers["n"]
+    }
+    if not rows:
+        return ""
+    series = [
+        Series("clean", [numbers["clean_accuracy"] for numbers in rows.values()], CLEAN),
+        Series("under attack", [numbers["robust_accuracy"] for numbers in rows.values()], ROBUST),
     ]
-    return interval_plot("attacks", rows, {"clean": CLEAN, "under attack": ROBUST}, label="accuracy")
+    size = (8.2, 0.9 + 0.5 * len(rows))
+    return draw_plot("attacks", size, lambda axes: plot_rows(axes, list(rows), series, xlabel="accuracy"))
 
 
 def _examples(result: AttackResult) -> Examples:

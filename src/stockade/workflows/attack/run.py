@@ -29,7 +29,7 @@ from stockade.experiment.progress import Progress, Runtime
 from stockade.experiment.result import Workflow
 from stockade.experiment.store import Effort, ResultStore
 from stockade.experiment.workspace import begin
-from stockade.lexicon import Neighbours, read_neighbours, use_neighbours
+from stockade.lexicon.neighbours import Neighbours, read_neighbours, use_neighbours
 from stockade.workflows.attack.result import CODEC, AttackResult
 from stockade.workflows.attack.spec import AttackSpec
 

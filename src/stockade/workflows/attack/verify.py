@@ -1,4 +1,4 @@
-"""Check an attack against its model: every recorded success must fool the model again, every number follow from the rows.
+"""Check an attack against its model: every success must fool the model again, every number follow from the rows.
 
 A randomised model is asked many times, with fresh random choices.
 """

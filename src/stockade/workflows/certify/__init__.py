@@ -39,13 +39,14 @@ def certify(
     Parameters
     ----------
     model
-        A folder that was trained with such a defense, or what `st.defend` returns; also anything that `st.attack` takes,
-        with `defenses`.
+        A folder that was trained with such a defense, or what `st.defend` returns; also anything that `st.attack`
+        takes, with `defenses`.
     data
         What `st.attack` takes.
     methods
         A name as `stockade ls certificates` shows it, with a preset or options if you like
-        (`"ranmask-gap:alpha=0.001"`), a method object, or a list of them. By default the method for the model's defense.
+        (`"ranmask-gap:alpha=0.001"`), a method object, or a list of them. By default the method for the model's
+        defense.
     defenses
         Defenses around the model, from the outside in; by default those that its folder records.
     alpha

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stockade.cli import progress
-from stockade.cli.lines import SECONDS_BETWEEN_LINES, Lines
-from stockade.runs.attack import Progress
+from stockade.cli.progress import SECONDS_BETWEEN_LINES, Lines
+from stockade.experiment.progress import Progress, within
 
 
 class Clock:
@@ -22,7 +22,7 @@ def test_a_line_a_minute_with_the_time_left(capsys: pytest.CaptureFixture[str]) 
     lines = Lines(clock)
     for done in range(1, 41):
         clock.now += 5
-        lines.tell("pwws", f"{done} of 1000 texts", done, 1_000)
+        lines.show(Progress(part="pwws", done=done, total=1_000))
     assert capsys.readouterr().err.splitlines() == [
         "stockade: pwws: 12 of 1000 texts, about 1 h 22 min left",
         "stockade: pwws: 24 of 1000 texts, about 1 h 21 min left",
@@ -36,15 +36,27 @@ def test_each_part_has_its_own_pace_and_what_was_there_before_is_not_counted(
     clock = Clock()
     lines = Lines(clock)
     clock.now += 50
-    lines.tell("fast", "1 of 2", 1, 2)
+    lines.show(Progress(part="fast", done=1, total=2))
     clock.now += 120
-    lines.tell("resumed", "98 of 100", 98, 100)
+    lines.show(Progress(part="resumed", done=98, total=100, unit="trials", before=0.97))
     clock.now += 60
-    lines.tell("resumed", "100 of 100", 100, 100)
+    lines.show(Progress(part="resumed", done=100, total=100, unit="trials", before=0.97))
     assert capsys.readouterr().err.splitlines() == [
-        "stockade: resumed: 98 of 100, about 4 min left",
-        "stockade: resumed: 100 of 100, less than a minute left",
+        "stockade: resumed: 98 of 100 trials, about 4 min left",
+        "stockade: resumed: 100 of 100 trials, less than a minute left",
     ]
+
+
+def test_time_left_follows_the_share_of_queries_where_that_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    lines = Lines(clock)
+    clock.now += 60
+    lines.show(Progress(part="pwws", done=1, total=40, fraction=0.25))  # most queries of many texts are spent already
+    clock.now += 60
+    lines.show(Progress(part="pwws", done=2, total=40, fraction=0.5))
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("stockade: pwws: 1 of 40 texts")
+    assert second == "stockade: pwws: 2 of 40 texts, about 2 min left"
 
 
 def test_commands_use_them_when_nobody_looks_at_a_terminal(
@@ -52,9 +64,11 @@ def test_commands_use_them_when_nobody_looks_at_a_terminal(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(progress, "Lines", lambda: Lines(clock))
-    with progress.watch("demo: ") as observer:
-        observer(Progress("pwws", "success", 1, 10))
+    with progress.watch() as watching:
+        observer = within("demo", watching)
+        assert observer is not None
+        observer(Progress(part="pwws", status="success", done=1, total=10))
         assert capsys.readouterr().err == ""
         clock.now += SECONDS_BETWEEN_LINES
-        observer(Progress("pwws", "success", 5, 10))
+        observer(Progress(part="pwws", status="success", done=5, total=10))
     assert capsys.readouterr().err == "stockade: demo: pwws: 5 of 10 texts, about 1 min left\n"
