@@ -37,7 +37,8 @@ from stockade.certificates.sampling import Rows, SampledMethod, Stream, votes_of
 from stockade.core.example import Example
 from stockade.core.masks import antithetic_group_size, kept_words
 from stockade.core.seeds import derive_seed
-from stockade.datasets import load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
 

@@ -28,7 +28,8 @@ from stockade.attacks.registry import make_attack
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.example import Example
 from stockade.core.seeds import derive_rng
-from stockade.datasets import load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService

@@ -24,7 +24,8 @@ import torch
 
 from stockade.attacks.registry import make_attack
 from stockade.core.text import TextInput
-from stockade.datasets import ExampleSet, load_data, prepare_examples
+from stockade.datasets.examples import ExampleSet, prepare_examples
+from stockade.datasets.load import load_data
 from stockade.models import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.runs.attack import AttackSettings, run_attacks

@@ -24,7 +24,8 @@ from export_masked_lm import export_masked_lm
 from stockade.attacks.registry import make_attack
 from stockade.core.protocols import MaskedLanguageModel, SentenceEncoder
 from stockade.core.records import Record
-from stockade.datasets import ExampleSet, load_data, prepare_examples
+from stockade.datasets.examples import ExampleSet, prepare_examples
+from stockade.datasets.load import load_data
 from stockade.models import load_model
 from stockade.models.language import LanguageModels
 from stockade.models.minilm import minilm_folder

@@ -28,7 +28,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from stockade.datasets import DataSource, Row, load_data
+from stockade.datasets.load import load_data
+from stockade.datasets.source import DataSource, Row
 from stockade.training import job
 from stockade.training.batches import Batches, WordDropout
 from stockade.training.data import prepare_data

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 import stockade as st
-from stockade.datasets import load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
 from stockade.models import load_model
 
 MODELS = (

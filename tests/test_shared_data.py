@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stockade.datasets.builtin import SPLITS, reviews
-from stockade.datasets.fingerprints import text_hash
+from stockade.datasets.builtin import SPLITS, reviews, text_hash
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 

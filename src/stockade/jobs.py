@@ -11,10 +11,12 @@ from typing import Any
 from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Classifier
-from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, load_data
-from stockade.defenses.folders import load_defenses
+from stockade.datasets.examples import ExampleSet, UnlabelledSet
+from stockade.datasets.load import load_data
+from stockade.datasets.source import DataSource
+from stockade.defenses.chain import load_defenses
 from stockade.defenses.registry import NamedDefense, make_defense, wrap
-from stockade.lexicon import Neighbours, read_neighbours
+from stockade.lexicon.neighbours import Neighbours, read_neighbours
 from stockade.models import load_model
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import DEFAULT_LANGUAGE, describe_model

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import OptionError, RunError
-from stockade.datasets import DataSource
+from stockade.datasets.source import DataSource
 from stockade.jobs import AN_OBJECT, DataOptions, reference_of
 from stockade.training.options import TrainingOptions, preset, preset_for
 
@@ -78,9 +78,8 @@ class TrainingRequest:
     ) -> Trained:
         """Carry it out."""
         options = self.training_options()
-        from stockade.defenses.folders import save_defenses
+        from stockade.defenses.chain import combined_objective, combined_rewrite, save_defenses
         from stockade.defenses.registry import make_defense
-        from stockade.defenses.trained import combined_objective, combined_rewrite
         from stockade.training.data import HOLD_OUT
         from stockade.training.job import train
         from stockade.training.network import Origin

@@ -11,7 +11,8 @@ from stockade.certificates.pages.markdown import render_markdown
 from stockade.certificates.pages.page import render_page
 from stockade.certificates.verify import recompute
 from stockade.core.errors import DataError, OptionError
-from stockade.datasets import load_data, prepare_examples, prepare_texts
+from stockade.datasets.examples import prepare_examples, prepare_texts
+from stockade.datasets.load import load_data
 from tests.certificates.kit import ROWS
 from tests.toys import WeightVictim
 

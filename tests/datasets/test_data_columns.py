@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from stockade.core.errors import DataError, OptionError
-from stockade.datasets import load_data
 from stockade.datasets.columns import Columns, choose_columns
+from stockade.datasets.load import load_data
 
 
 def choose(header: str, *rows: str, **options: str) -> Columns:

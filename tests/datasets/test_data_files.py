@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.core.errors import DataError
-from stockade.datasets import DataSource, Row, load_data
+from stockade.datasets.load import load_data
+from stockade.datasets.source import DataSource, Row
 
 ROWS = [('a fine, "witty" film', 1), ("dull\nand long", 0), ("😀 مرحبا नमस्ते", 1)]
 EXPECTED = [Row(str(number), text, None, label) for number, (text, label) in enumerate(ROWS)]

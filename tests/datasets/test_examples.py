@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from stockade.core.errors import DataError, OptionError
 from stockade.core.example import Example
 from stockade.core.text import Text
-from stockade.datasets import Row, load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
+from stockade.datasets.source import Row
 
 LABELS = ("negative", "positive")
 

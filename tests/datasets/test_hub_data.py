@@ -14,7 +14,9 @@ import pyarrow as pa
 import pytest
 
 from stockade.core.errors import DataError, ResourceMissing
-from stockade.datasets import Row, load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
+from stockade.datasets.source import Row
 
 needs_datasets = pytest.mark.skipif(find_spec("datasets") is None, reason="the package datasets is not installed")
 

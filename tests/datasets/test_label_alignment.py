@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stockade.core.errors import DataError, OptionError
-from stockade.datasets import align_labels
+from stockade.datasets.labels import align_labels
 
 SENTIMENT = ("negative", "positive")
 GENERIC = ("LABEL_0", "LABEL_1")

@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 
 from stockade.core.errors import DataError, OptionError
-from stockade.datasets import Row, load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
+from stockade.datasets.source import Row
 
 EXPECTED = [Row("0", "a fine film", None, 1), Row("1", "a dull film", None, 0)]
 RECORDS = [{"id": 7, "text": "a fine film", "label": 1}, {"id": 8, "text": "a dull film", "label": 0}]

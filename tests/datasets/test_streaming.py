@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from stockade.datasets import load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
 
 ROWS = 20_000
 TEXT = "one more little film that nobody had asked for, and yet it has its moments " * 20

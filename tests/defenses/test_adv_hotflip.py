@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from stockade.core.errors import ModelError, OptionError
-from stockade.defenses.adversarial.flips import FlipTraining, best_of_all, chosen_places
-from stockade.defenses.adversarial.vocabulary import neighbour_tokens, word_tokens
+from stockade.defenses.adv_hotflip import FlipTraining, best_of_all, chosen_places
+from stockade.defenses.chain import combined_objective
+from stockade.defenses.neighbours import neighbour_tokens, word_tokens
 from stockade.defenses.registry import make_defense
-from stockade.defenses.trained import combined_objective
-from stockade.lexicon import Neighbours, use_neighbours
-from stockade.training.kit import TrainingKit
-from stockade.training.objective import Batch, CrossEntropy
+from stockade.lexicon.neighbours import Neighbours, use_neighbours
+from stockade.training.objective import Batch, CrossEntropy, TrainingKit
 from tests.defenses.adversarial_kit import LABELS, loss_at, make_batch, make_kit, pair_kit
 
 LONG = ("a good film with the story and a fine picture of fun", "the worst film")
@@ -309,7 +308,7 @@ def test_places_that_may_not_be_flipped_cost_nothing(monkeypatch: pytest.MonkeyP
         asked.append(len(slopes))
         return best_of_all(slopes, vectors)
 
-    monkeypatch.setattr("stockade.defenses.adversarial.flips.best_of_all", counted)
+    monkeypatch.setattr("stockade.defenses.adv_hotflip.best_of_all", counted)
     kit = make_kit()
     batch = make_batch(kit, ("a good film with fun", "[UNK] film"), (1, 0))
     flips_of(kit, rounds=2).flipped(batch)

@@ -13,11 +13,10 @@ from hypothesis import strategies as some
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.text import Text
+from stockade.defenses.neighbours import neighbour_table, replacements
 from stockade.defenses.registry import make_defense
-from stockade.defenses.replacements import neighbour_table, replacements
 from stockade.defenses.switch import Switch, check_importance, order_of, ranked_words
-from stockade.lexicon import Neighbours, load_neighbours, use_neighbours
-from stockade.lexicon.neighbours import write_neighbours
+from stockade.lexicon.neighbours import Neighbours, load_neighbours, use_neighbours, write_neighbours
 from stockade.lexicon.vectors import WordVectors
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.models.conftest import tiny_bert, tiny_tokenizer
@@ -97,7 +96,7 @@ def test_many_words_have_more_combinations_than_fit_an_integer() -> None:
 
 def test_parts_of_speech_are_kept(tmp_path: Path) -> None:
     """Of the package's own neighbours; nothing is written that the tagger calls another Penn tag than the word's."""
-    from stockade.lexicon import load_tagger
+    from stockade.lexicon.pos import load_tagger
 
     table = neighbour_table(None)
     tagger = load_tagger()

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from stockade.core.errors import DataError, OptionError
-from stockade.datasets import load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
 from stockade.experiment.inputs import name_models
 from stockade.studies.attention.texts import ChosenTexts, choose_texts
 

@@ -13,7 +13,8 @@ from torch.nn import functional
 
 import stockade as st
 from stockade.core.errors import DataError, ModelError, OptionError
-from stockade.datasets import Row, load_data
+from stockade.datasets.load import load_data
+from stockade.datasets.source import Row
 from stockade.training.batches import count_batches, plan_batches
 from stockade.training.data import prepare_data, split
 from stockade.training.job import train

@@ -33,8 +33,8 @@ def words_by_class(content: bytes, name: str, labels: tuple[str, ...]) -> Mappin
     A class of the model without a row is attacked without names; a row without a class is an error, because a
     misspelled name would silently switch the table off.
     """
-    from stockade.datasets import align_labels
-    from stockade.datasets.table import as_label
+    from stockade.datasets.labels import align_labels
+    from stockade.datasets.source import as_label
 
     table = EntityTable.parse(content, name)
     matched: dict[int, Mapping[str, str]] = {}

@@ -13,7 +13,8 @@ from stockade.certificates.registry import NamedMethod
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
-from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, prepare_examples, prepare_texts
+from stockade.datasets.examples import ExampleSet, UnlabelledSet, prepare_examples, prepare_texts
+from stockade.datasets.source import DataSource
 from stockade.jobs import DataOptions, ModelOptions, describe_data, named_again, reference_of
 from stockade.runs.attack import describe_model
 from stockade.runs.manifest import make_manifest

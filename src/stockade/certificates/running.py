@@ -21,7 +21,7 @@ from stockade.core.errors import OptionError, RunError, SearchStopped
 from stockade.core.example import Example
 from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.core.protocols import Classifier
-from stockade.datasets import ExampleSet, UnlabelledExample, UnlabelledSet
+from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet
 from stockade.engine.batching import TokenBudget
 from stockade.engine.requests import VisibleWords
 from stockade.engine.scheduler import Scheduler, Search, innermost

@@ -105,8 +105,8 @@ def entities(
     stockade lexicon entities builtin:reviews:train --out entities.json
     """
     from stockade.core.errors import DataError
-    from stockade.datasets import load_data
-    from stockade.datasets.own_classes import by_own_classes
+    from stockade.datasets.examples import by_own_classes
+    from stockade.datasets.load import load_data
     from stockade.lexicon.entities import EntityTable, choose_entities, count_entities, finder_name, load_finder
 
     _refuse_missing_folder(out)

@@ -3,11 +3,10 @@
 `load_data` turns a reference into a `DataSource`, `prepare_examples` turns that into examples for a model's classes.
 """
 
-from stockade.datasets.examples import ExampleSet, prepare_examples
+from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_examples, prepare_texts
 from stockade.datasets.labels import align_labels
 from stockade.datasets.load import load_data
 from stockade.datasets.source import DataSource, Row
-from stockade.datasets.unlabelled import UnlabelledExample, UnlabelledSet, prepare_texts
 
 __all__ = [
     "DataSource",

@@ -80,9 +80,21 @@ def choose_columns(
 ) -> Columns:
     """The columns to read, or an error that says which option names them.
 
-    `preview` is only asked when names decide nothing. `has_header` says that the names are the first line of a text
-    file, so that a file without a header line can be told from one with unusual names. Without `needs_labels` only a
-    label column that is named is read.
+    Parameters
+    ----------
+    name : str
+        What errors call the table.
+    columns : sequence of str
+        The names of all its columns.
+    preview : callable
+        The first cells of a column; only called when names decide nothing.
+    text, label, premise : str, optional
+        Columns that the user named.
+    has_header : bool
+        Whether the names are the first line of a text file, so that a file without a header line can be told from one
+        with unusual names.
+    needs_labels : bool
+        Whether a label column must be there; if not, only one that is named is read.
     """
     guess = _Guess(name, tuple(columns), preview)
     if has_header and (text is None or label is None):
@@ -125,7 +137,7 @@ class _Guess:
         raise self._absent(wanted, option, near[0] if near else None)
 
     def pair(self, premise: str | None, text: str | None, label: str | None) -> tuple[str | None, str | None]:
-        """Premise and hypothesis by name, completing the half that is known; both as given if there is no pair."""
+        """Premise and hypothesis by name, completing the half that was named; both as they came if there is no pair."""
         for first, second in PAIR_NAMES:
             left, right = self._by_name(first), self._by_name(second)
             if not left or not right or label in (left, right):
@@ -135,28 +147,28 @@ class _Guess:
         return premise, text
 
     def text(self, taken: tuple[str | None, ...]) -> str:
-        found = self._first_of(TEXT_NAMES, taken)
-        if found is None:
+        column = self._first_of(TEXT_NAMES, taken)
+        if column is None:
             candidates = [column for column in self._free(taken) if _reads_like_texts(self.preview(column))]
             if len(candidates) != 1:
                 raise self._absent("text", "--text-column", candidates[0] if candidates else None)
-            found = candidates[0]
-        return found
+            column = candidates[0]
+        return column
 
     def label(self, taken: tuple[str | None, ...]) -> str:
-        found = self._first_of(LABEL_NAMES, taken)
-        if found is None:
+        column = self._first_of(LABEL_NAMES, taken)
+        if column is None:
             candidates = [column for column in self._free(taken) if _looks_like_classes(self.preview(column))]
             if len(candidates) != 1:
                 near = self._near(LABEL_NAMES, taken)
                 raise self._absent("label", "--label-column", near or (candidates[0] if candidates else None))
-            found = candidates[0]
-        return found
+            column = candidates[0]
+        return column
 
     def refuse_data_as_header(self) -> None:
-        """Raise if the header is a row of data. Known names are believed; others must not look like cells."""
-        known = any(self._first_of(names, ()) for names in (TEXT_NAMES, LABEL_NAMES, *PAIR_NAMES))
-        if known or not any(self._is_a_cell(column) for column in self.columns if column):
+        """Raise if the header is a row of data. Usual names are believed; others must not look like cells."""
+        usual = any(self._first_of(names, ()) for names in (TEXT_NAMES, LABEL_NAMES, *PAIR_NAMES))
+        if usual or not any(self._is_a_cell(column) for column in self.columns if column):
             return
         raise DataError(
             f"{self.name} has no header line (found as first line: {listing(map(quote, self.columns))}), expected "
@@ -180,9 +192,9 @@ class _Guess:
         return self.columns.count(column) == 1 and column in map(_stripped, self.preview(column))
 
     def _absent(self, wanted: str, option: str, suggestion: str | None) -> DataError:
-        found = listing(column or '""' for column in self.columns)
+        columns = listing(column or '""' for column in self.columns)
         hint = f"Name it with {option} {_shell_word(suggestion or 'NAME')}."
-        return DataError(f'{self.name} has no column "{wanted}" (found: {found}). {hint}')
+        return DataError(f'{self.name} has no column "{wanted}" (found: {columns}). {hint}')
 
     def _by_name(self, key: str) -> str | None:
         """The column of that name; one spelled exactly so before one that differs in case or blanks."""
@@ -191,8 +203,8 @@ class _Guess:
         return next((column for column in self.columns if _key(column) == key), None)
 
     def _first_of(self, names: Sequence[str], taken: tuple[str | None, ...]) -> str | None:
-        found = (self._by_name(name) for name in names)
-        return next((column for column in found if column is not None and column not in taken), None)
+        columns = (self._by_name(name) for name in names)
+        return next((column for column in columns if column is not None and column not in taken), None)
 
     def _near(self, names: Sequence[str], taken: tuple[str | None, ...]) -> str | None:
         """The column whose name comes closest to a known one, for the hint of an error."""

@@ -19,8 +19,8 @@ from stockade.core.errors import DataError
 from stockade.datasets.arrow import open_parquet
 from stockade.datasets.delimited import open_delimited
 from stockade.datasets.jsonlines import open_json_lines
+from stockade.datasets.source import Table
 from stockade.datasets.streams import DataFile, unreadable
-from stockade.datasets.table import Table
 from stockade.datasets.wording import clip
 
 EXTENSIONS = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -64,9 +64,9 @@ def _format(path: Path) -> str:
             "with: gunzip"
         )
     if inner not in EXTENSIONS:
-        found = f"the extension {inner}" if inner else "no extension"
+        extension = f"the extension {inner}" if inner else "no extension"
         advice = _ADVICE.get(inner, "Convert or rename it.")
-        raise DataError(f"{path.name} has {found}, expected {_EXPECTED}. {advice}")
+        raise DataError(f"{path.name} has {extension}, expected {_EXPECTED}. {advice}")
     return inner
 
 
@@ -88,8 +88,8 @@ def _check_path(path: Path) -> None:
 def _no_such_file(path: Path) -> DataError:
     near = difflib.get_close_matches(path.name, [child.name for child in _children(path.parent)], n=1)
     hint = f"Did you mean {path.with_name(near[0])}?" if near else "Check the path."
-    found = clip(str(path), _LONGEST_PATH)
-    return DataError(f'There is no file "{found}", expected {_EXPECTED}, hf:NAME[:SPLIT] or builtin:reviews. {hint}')
+    shown = clip(str(path), _LONGEST_PATH)
+    return DataError(f'There is no file "{shown}", expected {_EXPECTED}, hf:NAME[:SPLIT] or builtin:reviews. {hint}')
 
 
 def _children(folder: Path) -> list[Path]:

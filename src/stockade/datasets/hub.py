@@ -62,9 +62,9 @@ def open_hub(reference: str) -> HubTable:
     if split is None:
         split = _default_split(splits)
     if split is None or split not in splits:
-        found = f'no split "{split}"' if split else "no test split"
+        lacking = f'no split "{split}"' if split else "no test split"
         raise DataError(
-            f"hf:{reference} has {found} (found: {listing(splits)}). Name one of them, as in "
+            f"hf:{reference} has {lacking} (found: {listing(splits)}). Name one of them, as in "
             f"hf:{name}:{next(iter(splits))}."
         )
     return HubTable(splits[split], ":".join(["hf", name, *([config] if config else []), split]))
@@ -72,7 +72,7 @@ def open_hub(reference: str) -> HubTable:
 
 def _default_split(splits: dict[str, Any]) -> str | None:
     """The test split, else the validation split, else the only one there is."""
-    preferred = [known for known in _PREFERRED if known in splits]
+    preferred = [split for split in _PREFERRED if split in splits]
     return preferred[0] if preferred else next(iter(splits)) if len(splits) == 1 else None
 
 

@@ -41,23 +41,34 @@ _NUMBER = re.compile(r"[+-]?[0-9]+")
 
 
 def align_labels(
-    found: Iterable[Label],
-    names: tuple[str, ...] | None,
-    model_labels: Sequence[str],
+    labels: Iterable[Label],
+    label_names: tuple[str, ...] | None,
+    classes: Sequence[str],
     label_map: Mapping[str, str] | None = None,
     *,
     data_name: str = "The data",
     first_rows: Mapping[Label, str] | None = None,
 ) -> dict[Label, int]:
-    """The class of the model for every label found in the data, by the rules above.
+    """The class of the model for every label of the data, by the rules above.
 
-    `names` are the data's own names of its integer labels. `data_name` and `first_rows` (where each label was first
-    seen) make the error for a label that fits nowhere say where it stands.
+    Parameters
+    ----------
+    labels : iterable of str or int
+        The different labels of the data.
+    label_names : tuple of str, optional
+        The data's own names of its integer labels.
+    classes : sequence of str
+        The model's names of its classes, in order.
+    label_map : mapping, optional
+        The class that the user gives a label of the data.
+    data_name : str
+        What errors call the data.
+    first_rows : mapping, optional
+        The first row of each label, for the error about a label that fits nowhere.
     """
-    labels = list(found)
-    side = _Alignment(labels, names, tuple(model_labels), data_name, first_rows or {})
-    mapped = side.explicit(label_map or {})
-    return {label: mapped[label] if label in mapped else side.classify(label) for label in labels}
+    alignment = _Alignment(list(labels), label_names, tuple(classes), data_name, first_rows or {})
+    mapped = alignment.explicit(label_map or {})
+    return {label: mapped[label] if label in mapped else alignment.classify(label) for label in alignment.labels}
 
 
 def canonical(name: str) -> str:
@@ -75,7 +86,7 @@ def says_nothing(labels: Sequence[str]) -> bool:
 class _Alignment:
     """Both sides of one match."""
 
-    found: list[Label]
+    labels: list[Label]
     names: tuple[str, ...] | None
     classes: tuple[str, ...]
     data_name: str
@@ -87,11 +98,11 @@ class _Alignment:
             self._by_name.setdefault(canonical(name), []).append(index)
 
     def explicit(self, label_map: Mapping[str, str]) -> dict[Label, int]:
-        """What the user's map says about the labels found; entries about other labels are left alone."""
+        """What the user's map says about the labels of the data; entries about other labels are left alone."""
         mapped: dict[Label, int] = {}
         targets = {str(key): self._class_named_by_user(str(key), str(value)) for key, value in label_map.items()}
         by_key = {canonical(key): index for key, index in targets.items()}
-        for label in self.found:
+        for label in self.labels:
             for spelling in (str(label), self._own_name(label)):
                 index = targets.get(spelling or "", by_key.get(canonical(spelling or "")))
                 if spelling and index is not None:
@@ -162,23 +173,23 @@ class _Alignment:
         )
 
     def _out_of_range(self, label: int) -> DataError:
-        numbers = [found for found in self.found if isinstance(found, int)]
-        known = f"{listing(self.classes)}, numbered from 0 to {len(self.classes) - 1}"
+        numbers = [number for number in self.labels if isinstance(number, int)]
+        classes = f"{listing(self.classes)}, numbered from 0 to {len(self.classes) - 1}"
         if min(numbers) == 1 and max(numbers) == len(self.classes):
             return DataError(
                 f"{self.data_name} numbers its labels from 1 to {len(self.classes)}, expected numbers from 0 for "
-                f"the classes of the model ({known}). Say which is which with {self._suggest(sorted(numbers))}."
+                f"the classes of the model ({classes}). Say which is which with {self._suggest(sorted(numbers))}."
             )
         hint = f"Say what it means with {self._suggest([label])}."
         if label == -1 and 1 not in numbers:
             hint = "-1 often marks rows without a label: choose another split, or remove them."
         return DataError(
-            f"{self.data_name} has the label {label}{self._where(label)}, expected a class of the model ({known}). "
+            f"{self.data_name} has the label {label}{self._where(label)}, expected a class of the model ({classes}). "
             f"{hint}"
         )
 
     def _no_names_to_match(self) -> DataError:
-        words = sorted(label for label in self.found if isinstance(label, str))
+        words = sorted(label for label in self.labels if isinstance(label, str))
         return DataError(
             f"{self.data_name} has the labels {listing(words)}, the model has {listing(self.classes)}, and those "
             f"names cannot be matched. Say which is which with {self._suggest(words)}."

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from stockade.core.errors import DataError, OptionError, unknown_name
+from stockade.core.errors import DataError, OptionError
 from stockade.datasets.arrow import ArrowTable
-from stockade.datasets.builtin import REVIEW_LABELS, SPLITS, Review, reviews
+from stockade.datasets.builtin import BUILTIN_DATA, builtin_source
 from stockade.datasets.columns import choose_columns
 from stockade.datasets.files import open_file
 from stockade.datasets.hub import HubTable, open_hub
 from stockade.datasets.memory import FrameTable, open_items
-from stockade.datasets.source import DataSource, Row
-from stockade.datasets.table import Table, TableSource, hash_parts
+from stockade.datasets.source import DataSource, Table, TableSource
 from stockade.datasets.wording import clip
-
-BUILTIN_DATA = ("reviews",)
-"""What may follow `builtin:` where data is expected."""
 
 _PREVIEW_ROWS = 200
 _ACCEPTED = (
@@ -38,12 +33,27 @@ def load_data(
     empty_texts: bool = False,
     needs_labels: bool = True,
 ) -> DataSource:
-    """The data behind a reference: a file, `hf:…`, `builtin:…`, or Python objects.
+    """Open labelled texts: a file, a data set of the hub, built-in data or Python objects.
 
-    Columns that are not named are guessed (see `columns.py`); `premise_column=""` says that there is no premise.
-    `empty_texts` lets texts of nothing but blanks be, which are an error otherwise; without `needs_labels` a table need
-    not have a column of labels.
     Nothing but the beginning of a file is read here: `prepare_examples` checks every row.
+
+    Parameters
+    ----------
+    reference : str, Path or object
+        A .csv, .tsv, .jsonl or .parquet file, `hf:NAME[:SPLIT]`, `builtin:reviews[:SPLIT]`, a list of (text, label),
+        a list of dictionaries, a DataFrame, a pyarrow Table, a Dataset, or a `DataSource`.
+    text_column, label_column : str, optional
+        The columns to read; those that are not named are guessed by their names and contents.
+    premise_column : str, optional
+        The column of the premises of a pair task; "" says that there is none.
+    empty_texts : bool
+        Accept texts of nothing but blanks, which are an error otherwise.
+    needs_labels : bool
+        Whether a table must have a column of labels.
+
+    Returns
+    -------
+    DataSource
     """
     options = {"text": text_column, "label": label_column, "premise": premise_column}
     if isinstance(reference, DataSource) or (isinstance(reference, str) and reference.startswith("builtin:")):
@@ -52,7 +62,9 @@ def load_data(
                 f"{clip(str(getattr(reference, 'name', reference)))} has no columns to choose from. "
                 "Leave out --text-column, --label-column and --premise-column."
             )
-        return reference if isinstance(reference, DataSource) else _builtin(str(reference).removeprefix("builtin:"))
+        return (
+            reference if isinstance(reference, DataSource) else builtin_source(str(reference).removeprefix("builtin:"))
+        )
     table = _table(reference, needs_labels)
 
     def preview(column: str) -> list[object]:
@@ -104,32 +116,3 @@ def _named_table(reference: str, needs_labels: bool) -> Table:
     if reference in BUILTIN_DATA and not Path(reference).exists():
         raise DataError(f'There is no file "{reference}". The built-in data set is named builtin:{reference}.')
     return open_file(Path(reference), needs_labels)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reviews:
-    """The built-in reviews as a source."""
-
-    split: str
-    found: tuple[Review, ...]
-    label_names: tuple[str, ...] = REVIEW_LABELS
-
-    @property
-    def name(self) -> str:
-        return f"builtin:reviews:{self.split}"
-
-    def rows(self) -> Iterator[Row]:
-        return (Row(review.id, review.text, None, review.label) for review in self.found)
-
-    def fingerprint(self) -> str:
-        return hash_parts(*(part for review in self.found for part in (review.id, review.text, str(review.label))))
-
-
-def _builtin(reference: str) -> _Reviews:
-    name, _, split = reference.partition(":")
-    if name not in BUILTIN_DATA:
-        raise unknown_name("built-in data set", name, BUILTIN_DATA)
-    split = split or "test"
-    if split not in SPLITS:
-        raise unknown_name("split of builtin:reviews", split, SPLITS)
-    return _Reviews(split, reviews(split))

@@ -48,10 +48,10 @@ class PairsTable(_InMemory):
                 raise _wrong_item(self.name, number, item)
             text, label = item
             if self.is_pair != _is_two(text):
-                one, other = "(premise, hypothesis)", "a single text"
-                first, found = (one, other) if self.is_pair else (other, one)
+                pair, single = "(premise, hypothesis)", "a single text"
+                first, this = (pair, single) if self.is_pair else (single, pair)
                 raise DataError(
-                    f"{self.name} {place(number)} has {found} where the first has {first}, expected the same in "
+                    f"{self.name} {place(number)} has {this} where the first has {first}, expected the same in "
                     "every item. Attack pairs and single texts apart."
                 )
             values = (*text, label) if self.is_pair else item

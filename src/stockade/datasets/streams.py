@@ -100,8 +100,8 @@ class DataFile:
                 try:
                     line.decode("utf-8")
                 except UnicodeDecodeError as error:
-                    found = f"byte 0x{line[error.start]:02x} at position {error.start + 1} of the line"
-                    return DataError(f"{self.name} line {number} is not UTF-8 text (found: {found}). {hint}")
+                    place = f"byte 0x{line[error.start]:02x} at position {error.start + 1} of the line"
+                    return DataError(f"{self.name} line {number} is not UTF-8 text (found: {place}). {hint}")
         return DataError(f"{self.name} is not UTF-8 text. {hint}")
 
 

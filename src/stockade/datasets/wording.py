@@ -27,7 +27,7 @@ def quote(value: object) -> str:
     return f'"{clip(value)}"' if isinstance(value, str) else clip(repr(value))
 
 
-def first_line(error: BaseException) -> str:
+def first_line(error: BaseException, most: int = _MOST_CHARACTERS) -> str:
     """The first line of another library's error, for the end of a sentence of ours."""
     lines = str(error).strip().splitlines()
-    return clip(lines[0]).rstrip(".") if lines else type(error).__name__
+    return clip(lines[0], most).rstrip(".") if lines else type(error).__name__

@@ -10,7 +10,8 @@ from typing import Any
 from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Classifier, Fingerprinted
-from stockade.datasets import DataSource, ExampleSet, prepare_examples
+from stockade.datasets.examples import ExampleSet, prepare_examples
+from stockade.datasets.source import DataSource
 from stockade.evaluation.chains import Chain
 from stockade.evaluation.plan import Plan, now
 from stockade.evaluation.premade import load_premade

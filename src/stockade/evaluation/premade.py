@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from stockade.core.errors import DataError
-from stockade.datasets import DataSource, load_data
 from stockade.datasets.columns import LABEL_NAMES
 from stockade.datasets.files import open_file
-from stockade.datasets.table import Table, is_missing
+from stockade.datasets.load import load_data
+from stockade.datasets.source import DataSource, Table, is_missing
 
 CHANGED_NAMES = ("adversarial", "adversarialtext", "perturbedtext", "perturbed", "advtext", "attackedtext")
 _STATUS_NAMES = ("status", "resulttype", "result")

@@ -11,7 +11,9 @@ from typing import Any
 from stockade.core.errors import ModelError, OptionError, RunError
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.text import TextInput
-from stockade.datasets import DataSource, ExampleSet, UnlabelledSet, load_data
+from stockade.datasets.examples import ExampleSet, UnlabelledSet
+from stockade.datasets.load import load_data
+from stockade.datasets.source import DataSource
 from stockade.defenses.chain import load_defenses
 from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.defenses.registry import NamedDefense

@@ -10,7 +10,8 @@ from itertools import islice
 
 from stockade.core.errors import RunError
 from stockade.core.protocols import Classifier
-from stockade.datasets import DataSource, ExampleSet, prepare_examples
+from stockade.datasets.examples import ExampleSet, prepare_examples
+from stockade.datasets.source import DataSource
 from stockade.defenses.registry import NamedDefense, wrap
 from stockade.engine.scheduler import innermost
 from stockade.experiment.inputs import (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _SCHEME = "builtin:"
 
+
 @dataclass(frozen=True, slots=True)
 class BuiltinModel:
     """A built-in victim: `description` is its line in `stockade ls models`, `data` the built-in data set it

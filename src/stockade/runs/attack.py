@@ -16,7 +16,7 @@ from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
 from stockade.core.text import TextInput
-from stockade.datasets import ExampleSet
+from stockade.datasets.examples import ExampleSet
 from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.engine.batching import TokenBudget, TuningMemory
 from stockade.engine.composite import make_scoring
@@ -24,7 +24,7 @@ from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import clean_draw
 from stockade.engine.scheduler import Scheduler, Search, innermost
 from stockade.engine.scoring import Scoring
-from stockade.lexicon import Neighbours, use_neighbours
+from stockade.lexicon.neighbours import Neighbours, use_neighbours
 from stockade.models.language import LanguageModels
 from stockade.runs.store import Effort, Store
 

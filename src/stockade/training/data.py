@@ -18,8 +18,8 @@ from stockade.core.errors import DataError, OptionError
 from stockade.core.files import write_json
 from stockade.core.seeds import derive_rng
 from stockade.core.text import TextInput
-from stockade.datasets import DataSource, Row, align_labels
-from stockade.datasets.source import Label
+from stockade.datasets.labels import align_labels
+from stockade.datasets.source import DataSource, Label, Row
 from stockade.datasets.wording import listing, quote
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ import numpy as np
 
 from stockade.core.files import refuse_existing
 from stockade.core.seeds import derive_seed
-from stockade.datasets import DataSource, load_data
+from stockade.datasets.load import load_data
+from stockade.datasets.source import DataSource
 from stockade.models.encoding import TextEncoder
 from stockade.training import folder as folders
 from stockade.training.batches import Batches, WordDropout

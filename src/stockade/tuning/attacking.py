@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stockade.core.protocols import Classifier
 from stockade.core.records import Record
-from stockade.datasets import ExampleSet
+from stockade.datasets.examples import ExampleSet
 from stockade.evaluation.averaged import Averaged
 from stockade.evaluation.ways import DIRECT, EXPECTATION, TRANSFER, twin_of, views
 from stockade.models.language import LanguageModels

@@ -11,7 +11,7 @@ from functools import cached_property
 from stockade.attacks.registry import make_attack
 from stockade.core.errors import OptionError, StockadeError
 from stockade.core.protocols import Classifier
-from stockade.datasets import ExampleSet, prepare_examples
+from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.defenses.registry import NamedDefense, make_defense, wrap
 from stockade.jobs import DataOptions, ModelOptions
 from stockade.models.language import LanguageModels

@@ -16,7 +16,7 @@ from stockade.core.errors import RunError
 from stockade.core.files import make_folder, write_json
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
-from stockade.datasets import DataSource
+from stockade.datasets.source import DataSource
 from stockade.jobs import AN_OBJECT, DataOptions, ModelOptions, reference_of
 from stockade.studies.attention.texts import Choice, ChosenTexts, choose_texts
 from stockade.studies.attention.victims import Victim, describe_victim

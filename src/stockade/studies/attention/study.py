@@ -10,9 +10,9 @@ from typing import Any
 from stockade import api
 from stockade.core.errors import OptionError, RunError
 from stockade.core.files import in_temporary_folder, refuse_existing
-from stockade.datasets import DataSource
-from stockade.jobs import DataOptions
+from stockade.datasets.source import DataSource
 from stockade.experiment.inputs import name_models
+from stockade.jobs import DataOptions
 from stockade.runs.attack import Observer, Progress
 from stockade.runs.finished import finished_run
 from stockade.runs.run import Run

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from stockade.core.errors import DataError, OptionError
 from stockade.core.protocols import Classifier
-from stockade.datasets import DataSource, prepare_examples
+from stockade.datasets.examples import prepare_examples
 from stockade.datasets.sampling import seeded_places
-from stockade.datasets.source import Label, Row
+from stockade.datasets.source import DataSource, Label, Row
 
 _AT_LEAST = 64
 _AHEAD = 2

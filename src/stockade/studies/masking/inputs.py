@@ -8,7 +8,8 @@ from pathlib import Path
 
 from stockade.core.errors import RunError
 from stockade.core.protocols import Classifier, Fingerprinted
-from stockade.datasets import DataSource, ExampleSet, prepare_examples
+from stockade.datasets.examples import ExampleSet, prepare_examples
+from stockade.datasets.source import DataSource
 from stockade.engine.scheduler import innermost
 from stockade.jobs import AN_OBJECT, DataOptions, ModelOptions, reference_of
 from stockade.runs.attack import check_answers

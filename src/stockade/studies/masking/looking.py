@@ -18,7 +18,7 @@ from stockade.core.files import make_folder, write_json
 from stockade.core.masks import Keep, kept_words, masks_by_number
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
-from stockade.datasets import ExampleSet
+from stockade.datasets.examples import ExampleSet
 from stockade.defenses.ranmask import RanMask
 from stockade.engine.batching import TokenBudget
 from stockade.engine.requests import Masked

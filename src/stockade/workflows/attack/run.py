@@ -16,7 +16,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.protocols import Classifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
-from stockade.datasets import ExampleSet
+from stockade.datasets.examples import ExampleSet
 from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService

@@ -20,14 +20,8 @@ from stockade.certificates.registry import (
 from stockade.core.errors import SearchStopped
 from stockade.core.example import Example
 from stockade.core.protocols import Classifier
-from stockade.datasets import (
-    DataSource,
-    ExampleSet,
-    UnlabelledExample,
-    UnlabelledSet,
-    prepare_examples,
-    prepare_texts,
-)
+from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_examples, prepare_texts
+from stockade.datasets.source import DataSource
 from stockade.engine.batching import TokenBudget
 from stockade.engine.requests import VisibleWords
 from stockade.engine.scheduler import Scheduler, Search, innermost
