@@ -1,35 +1,75 @@
-"""The ground of a certificate that rests on deals of masked copies: the deals in their order, and nothing else."""
+"""Evidence of the betting bound: what every round of copies said, in their order, and nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from stockade.certificates.betting import BettingPlan, BettingTest, Rounds
-from stockade.certificates.bounds import Number, Rule, insertion_leads, threshold
-from stockade.certificates.distributions import (
-    INSERTIONS,
-    AntitheticDistribution,
-    DeletionDistribution,
-    MaskingDistribution,
+from stockade.certificates.bounds import Number, Rule, threshold
+from stockade.certificates.evidence import (
+    EVIDENCE,
+    SmoothingDistribution,
+    describe_distribution,
+    exact_refutation,
+    means_by_class,
+    out_of_reach,
+    packed,
+    read_distribution,
+    rounded_down,
+    rounded_up,
+    unpacked,
+    votes_by_class,
 )
-from stockade.certificates.packing import packed, unpacked
 from stockade.core.errors import OptionError
 
-_DISTRIBUTIONS: Mapping[str, type[AntitheticDistribution]] = {
-    kind.__name__: kind for kind in (MaskingDistribution, DeletionDistribution)
-}
 Counted = Literal["votes", "probabilities"]
 _ROUNDING = 1e-9
+_STORED: Mapping[Counted, str] = {"votes": "<u2", "probabilities": "<f8"}
+"""The numbers of a round in a file: the same bytes on every machine."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@runtime_checkable
+class AntitheticDistribution(SmoothingDistribution, Protocol):
+    """A distribution of copies that show a part of the words, so that a random partition of the words gives several."""
+
+    @property
+    def group_size(self) -> int:
+        """How many copies an antithetic group has."""
+        ...
+
+    @property
+    def distinct_copies(self) -> int | None:
+        """How many different copies there are; None where they are too many to be drawn twice."""
+        ...
+
+
+@EVIDENCE.register("betting")
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class BettingEvidence:
-    """Votes (or sums of probabilities) by deal and class. The deals that chose the class come first, and only tell how
-    much to bet on the others.
+    """Votes (or sums of probabilities) by round and class.
+
+    Parameters
+    ----------
+    distribution : AntitheticDistribution
+        How the copies were drawn.
+    rule : Rule
+        Whether the lead ("gap") or the share ("majority") of the class is bet on.
+    plan : BettingPlan
+        What was fixed before the first round.
+    chosen : int
+        The class.
+    randomizer : float
+        U of `betting`, which the seed of the certificate and the rounds give: see `betting_sampler.draw_randomizer`.
+    counted : Counted
+        Whether copies vote or their probabilities are averaged.
+    pilot : Rounds
+        The rounds that chose the class; they only set the first stakes.
+    rounds : Rounds
+        The rounds that were bet on.
     """
 
     distribution: AntitheticDistribution
@@ -37,7 +77,6 @@ class BettingEvidence:
     plan: BettingPlan
     chosen: int
     randomizer: float
-    """U of `betting`, which the seed of the certificate and the rounds give: see `betting_sampler.draw_randomizer`."""
     counted: Counted
     pilot: Rounds
     rounds: Rounds
@@ -45,14 +84,16 @@ class BettingEvidence:
     def __post_init__(self) -> None:
         if not 0 < self.randomizer <= 1:
             raise OptionError(f"The randomizer lies between 0 and 1 (found: {self.randomizer}).")
-        copies_per_round = self.plan.copies_per_round
-        if copies_per_round not in (1, self.distribution.copies_per_round):
-            raise OptionError(f"Words are not dealt to {copies_per_round} copies by {self.distribution}.")
+        if not isinstance(self.distribution, AntitheticDistribution):
+            raise OptionError(f"Copies of {self.distribution} do not come in antithetic groups.")
+        size = self.plan.copies_per_round
+        if size not in (1, self.distribution.group_size):
+            raise OptionError(f"A round of {size} copies is no antithetic group of {self.distribution}.")
         if self.pilot.shape[1] != self.rounds.shape[1] or not 0 <= self.chosen < self.rounds.shape[1]:
-            raise OptionError(f"The deals are not of the same classes, or class {self.chosen} is none of them.")
-        for deals in (self.pilot, self.rounds):
-            if np.any(deals < 0) or np.any(deals.sum(1) > copies_per_round + _ROUNDING):
-                raise OptionError(f"{copies_per_round} copies cannot say what one of the deals says.")
+            raise OptionError(f"The rounds are not of the same classes, or class {self.chosen} is none of them.")
+        for rounds in (self.pilot, self.rounds):
+            if np.any(rounds < 0) or np.any(rounds.sum(1) > size + _ROUNDING):
+                raise OptionError(f"A round of {size} copies cannot cast the votes of one of the rounds.")
 
     @property
     def classes(self) -> int:
@@ -63,9 +104,8 @@ class BettingEvidence:
         return len(self.rounds) * self.plan.copies_per_round
 
     @property
-    def totals(self) -> tuple[float, ...]:
-        """By class, over all deals that were bet on."""
-        return tuple(self.rounds.sum(0).tolist())
+    def alpha(self) -> float | None:
+        return self.plan.alpha
 
     @property
     def levels(self) -> tuple[Number, ...]:
@@ -75,69 +115,93 @@ class BettingEvidence:
         return tuple(sorted({*radius_levels(self.distribution, self.rule), *self._insertion_levels}))
 
     @property
-    def bets(self) -> BettingTest:
-        """All bets, played to the end."""
-        bets = BettingTest(self.plan, self.rule, self.chosen, self.levels, self.pilot)
-        bets.bet_on(self.rounds)
-        return bets
+    def test(self) -> BettingTest:
+        """All bets, at the end."""
+        test = BettingTest(self.plan, self.rule, self.chosen, self.levels, self.pilot)
+        test.bet_on(self.rounds)
+        return test
 
     def wealth(self, radius: int) -> tuple[float, float] | None:
-        """How the least lucky bet against a radius stands (see `BettingTest.wealth`); None if it cannot be reached."""
+        """The wealth of the worst bet against a radius (see `BettingTest.wealth`); None if no votes could prove it."""
         levels = radius_levels(self.distribution, self.rule)
-        return self.bets.wealth(self.levels.index(levels[radius])) if radius < len(levels) else None
+        return self.test.wealth(self.levels.index(levels[radius])) if radius < len(levels) else None
 
     def radius(self) -> int | None:
         return self._last_exceeded(radius_levels(self.distribution, self.rule))
 
     def insertions(self) -> int | None:
-        """How many words may be inserted, if nothing else is changed; known where copies lose words."""
         return self._last_exceeded(self._insertion_levels)
 
-    @property
-    def _insertion_levels(self) -> tuple[Number, ...]:
-        if isinstance(self.distribution, DeletionDistribution) and self.rule == "gap":
-            return insertion_leads(self.distribution.kept_chance, INSERTIONS)
-        return ()
+    def explain(self, labels: Sequence[str]) -> list[str]:
+        """The wealth is rounded down, and what it must reach rounded up."""
+        radius = self.radius()
+        sentences = [self._counted(labels)]
+        reached = None if radius is None else self.wealth(radius)
+        if reached is not None:
+            needed, at_the_end = rounded_up(1 / self.plan.alpha), rounded_up(self.randomizer / self.plan.alpha)
+            proof = f"{needed:,.2f} is proof, or {at_the_end:,.2f} at the end (by the randomizer of this text)"
+            sentences.append(f"the bet against radius {radius} holds {_multiples(reached)}; {proof}")
+        following = 0 if radius is None else radius + 1
+        beyond = self.wealth(following)
+        if beyond is None:
+            return [*sentences, out_of_reach(following)]
+        return [*sentences, f"the bet against radius {following} holds {_multiples(beyond)}"]
 
-    def _last_exceeded(self, levels: Sequence[Number]) -> int | None:
-        won = set(self.levels[: self.bets.rejected_levels(self.randomizer)])
-        exceeded = sum(level in won for level in levels)
-        return exceeded - 1 if exceeded else None
+    def refutation(self, *, chosen: int, radius: int, insertions: int | None) -> str | None:
+        return exact_refutation(self, chosen, radius)
 
     def described(self) -> dict[str, Any]:
         return {
             "kind": "betting",
-            "distribution": {"kind": type(self.distribution).__name__, **asdict(self.distribution)},
+            "distribution": describe_distribution(self.distribution),
             "rule": self.rule,
             "plan": asdict(self.plan),
             "chosen": self.chosen,
             "randomizer": self.randomizer,
             "classes": self.classes,
             "counted": self.counted,
-            "pilot": packed(self.pilot.astype(_type(self.counted)).tobytes()),
-            "rounds": packed(self.rounds.astype(_type(self.counted)).tobytes()),
+            "pilot": packed(self.pilot.astype(_STORED[self.counted]).tobytes()),
+            "rounds": packed(self.rounds.astype(_STORED[self.counted]).tobytes()),
         }
 
+    @classmethod
+    def from_description(cls, description: Mapping[str, Any]) -> Self:
+        pilot, rounds = (
+            np.frombuffer(unpacked(description[name]), dtype=_STORED[description["counted"]])
+            .reshape(-1, description["classes"])
+            .astype(np.float64)
+            for name in ("pilot", "rounds")
+        )
+        names = ("rule", "chosen", "randomizer", "counted")
+        return cls(
+            **{name: description[name] for name in names},
+            distribution=read_distribution(description["distribution"]),  # type: ignore[arg-type]  # checked above
+            plan=BettingPlan(**description["plan"]),
+            pilot=pilot,
+            rounds=rounds,
+        )
 
-def radius_levels(distribution: AntitheticDistribution, rule: Rule) -> tuple[Number, ...]:
+    @property
+    def _insertion_levels(self) -> tuple[Number, ...]:
+        return self.distribution.insertion_leads() if self.rule == "gap" else ()
+
+    def _last_exceeded(self, levels: Sequence[Number]) -> int | None:
+        rejected = set(self.levels[: self.test.rejected_levels(self.randomizer)])
+        exceeded = sum(level in rejected for level in levels)
+        return exceeded - 1 if exceeded else None
+
+    def _counted(self, labels: Sequence[str]) -> str:
+        groups = f" in {len(self.rounds):,} antithetic groups" if self.plan.copies_per_round > 1 else ""
+        what, totals = f"{self.copies:,} copies{groups}", self.rounds.sum(0).tolist()
+        in_words = votes_by_class if self.counted == "votes" else means_by_class
+        return in_words(labels, totals, self.copies, what)
+
+
+def radius_levels(distribution: SmoothingDistribution, rule: Rule) -> tuple[Number, ...]:
     """What the lead (the share) must exceed for radius 0, 1, …, as long as it can."""
     return tuple(level for level in (threshold(loss, rule) for loss in distribution.losses()) if level < 1)
 
 
-def read_betting(told: Mapping[str, Any]) -> BettingEvidence:
-    pilot, deals = (
-        np.frombuffer(unpacked(told[name]), dtype=_type(told["counted"]))
-        .reshape(-1, told["classes"])
-        .astype(np.float64)
-        for name in ("pilot", "rounds")
-    )
-    distribution = dict(told["distribution"])
-    kind, plan = _DISTRIBUTIONS[distribution.pop("kind")], BettingPlan(**told["plan"])
-    return BettingEvidence(
-        kind(**distribution), told["rule"], plan, told["chosen"], told["randomizer"], told["counted"], pilot, deals
-    )
-
-
-def _type(counted: Counted) -> str:
-    """As kept in a file: the same bytes on every machine."""
-    return {"votes": "<u2", "probabilities": "<f8"}[counted]
+def _multiples(wealth: tuple[float, float]) -> str:
+    peak, last = (f"{rounded_down(value):,.2f}" for value in wealth)
+    return f"{last} times what it began with, {peak} at its peak"

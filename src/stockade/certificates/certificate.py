@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from stockade.certificates.evidence import read_evidence
+from stockade.core.seeds import derive_seed
 
 Status = Literal["certified", "claimed", "abstained", "error"]
 """certified: the radius is proved. claimed: a published procedure says so, and it proves nothing. abstained: no class
@@ -72,3 +73,8 @@ def described(certificate: Certificate) -> dict[str, Any]:
 def from_description(told: Mapping[str, Any]) -> Certificate:
     selection = told["selection"]
     return Certificate(**{**told, "selection": None if selection is None else tuple(selection)})
+
+
+def seed_of_text(seed: int, method: str, example: str) -> int:
+    """Names the random copies of one text, by the seed of the run."""
+    return derive_seed(seed, "certify", method, example)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stockade.certificates.certificate import Certificate, described
+from stockade.certificates.evidence import read_evidence
 
 
 def document(certificate: Certificate, manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,11 +57,5 @@ def _with_radius(threat: str, radius: int) -> str:
 
 
 def alpha_of(certificate: Certificate) -> float | None:
-    """The chance that was paid for; none if every copy there is was asked."""
-    evidence = certificate.evidence or {}
-    if evidence.get("kind") == "legacy":
-        return float(evidence["alpha"])
-    plan, tally = evidence.get("plan"), evidence.get("tally")
-    if plan is None or (tally is not None and plan["population"] == tally["copies"]):
-        return None
-    return float(plan["alpha"])
+    """The probability that it may be wrong; none if every copy there is was asked."""
+    return None if certificate.evidence is None else read_evidence(certificate.evidence).alpha

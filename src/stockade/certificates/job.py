@@ -12,7 +12,6 @@ from stockade.certificates.medians import corrected_alpha
 from stockade.certificates.registry import NamedMethod
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
-from stockade.core.seeds import derive_seed
 from stockade.datasets.examples import ExampleSet, UnlabelledSet, prepare_examples, prepare_texts
 from stockade.datasets.source import DataSource
 from stockade.jobs import DataOptions, ModelOptions, describe_data, named_again, reference_of
@@ -122,8 +121,3 @@ def used_methods(manifest: Mapping[str, Any]) -> dict[str, NamedMethod]:
     if manifest["config"]["whole_set"]:
         methods = tuple(_with_alpha(named, texts) for named in methods)
     return {named.key: named for named in methods}
-
-
-def seed_of_text(seed: int, method: str, example: str) -> int:
-    """Names the random copies of one text, by the seed of the run."""
-    return derive_seed(seed, "certify", method, example)

@@ -1,74 +1,27 @@
-"""Names and options of the ways to certify; a new one is one new file in
-`stockade.certificates.methods` and one line here.
+"""Names of the certification methods; a new one is one new file in `stockade.certificates.methods`, and nothing here.
 
-A method is a frozen dataclass of options. `check` looks at the defended model and says in one sentence why the method
-cannot speak of it, if it cannot; `certify` is a coroutine that awaits requests to the model inside the defense and
-returns what it found. `threat` says in words what a radius means.
+Methods are found by importing the files of that folder when the first one is looked up. Users add their own with
+`register_method`, packages through the entry points `stockade.certificates.methods`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any
 
-from stockade.certificates.evidence import Evidence
+from stockade.certificates.method import AnotherDefense
 from stockade.core.errors import ModelError
 from stockade.core.named import Maker, Named
 from stockade.core.protocols import Classifier
-from stockade.core.registry import Entry, Registry
-from stockade.core.text import Text
+from stockade.core.registry import Class, Entry, Presets, Registry, home_of, publications
 
-DEFAULT_METHODS = ("ranmask-gap", "position-partition", "hash-partition", "deletion", "safer")
-"""One for each defense that can be certified; the first is named to those who stand in none."""
-
-
-@dataclass(frozen=True, slots=True)
-class MethodResult:
-    """What a method found for one text: the ground of a certificate, or the reason why there is none."""
-
-    evidence: Evidence | None
-    selection: tuple[int, ...] | None = None
-    """Votes of the copies that chose the class."""
-    drawn: int = 0
-    """How many copies that were; some may have voted for nothing."""
-    reason: str | None = None
-
-
-class AnotherDefense(ModelError):
-    """The model stands in no defense, or in one that other methods are about."""
-
-
-NO_WORDS = MethodResult(None, reason="the text has no words")
-
-
-@dataclass(frozen=True, slots=True)
-class CertificationInput:
-    """One text to certify. `label` is the true class, if the method may know it; `seed` names its random copies."""
-
-    text: Text
-    label: int | None
-    seed: int
-
-
-class CertificationMethod(Protocol):
-    """A way to certify."""
-
-    @property
-    def sound(self) -> bool:
-        """Whether its radius is proved."""
-        ...
-
-    @property
-    def threat(self) -> str:
-        """What a radius of d says, in words."""
-        ...
-
-    def check(self, classifier: Classifier) -> None:
-        """Refuse a model that the method cannot speak of."""
-        ...
-
-    def certify(self, inputs: CertificationInput, classifier: Classifier) -> Coroutine[Any, Any, MethodResult]: ...
+_PACKAGE = "stockade.certificates.methods"
+_SUGGESTED = "ranmask-gap"
+"""What the owner of a model without a certifiable defense is pointed to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +30,13 @@ class MethodEntry(Entry):
 
     @property
     def sound(self) -> bool:
+        """Whether its radius is proved."""
         return bool(getattr(self.implementation, "sound", True))
+
+    @property
+    def default(self) -> bool:
+        """Whether it is the method for its defense when none is named."""
+        return bool(getattr(self.implementation, "default", False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,33 +49,62 @@ class NamedMethod(Named[Any]):
         return _MAKER.from_description(description, trust=trust)
 
 
+class _MethodFiles(Mapping[str, str]):
+    """Where the class of each method in the folder of methods is, by name."""
+
+    @cached_property
+    def _homes(self) -> dict[str, str]:
+        package = importlib.import_module(_PACKAGE)
+        files = [importlib.import_module(f"{_PACKAGE}.{file.name}") for file in pkgutil.iter_modules(package.__path__)]
+        values = (value for file in files for value in vars(file).values())
+        classes = [cls for cls in values if isinstance(cls, type) and cls.__module__.startswith(_PACKAGE)]
+        return {name: home_of(cls) for cls in classes for name in publications(cls)}
+
+    def __getitem__(self, name: str) -> str:
+        return self._homes[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._homes)
+
+    def __len__(self) -> int:
+        return len(self._homes)
+
+
 def _missing(cls: type) -> str | None:
-    certifies = callable(getattr(cls, "certify", None)) and callable(getattr(cls, "check", None))
-    return None if certifies else "the methods check and certify"
+    needed = ("check", "certify", "deviations")
+    return None if all(callable(getattr(cls, name, None)) for name in needed) else "the methods " + ", ".join(needed)
 
 
-METHODS = Registry(
-    "method",
-    {
-        "deletion": "stockade.certificates.methods.deletion:DeletionCertificate",
-        "hash-partition": "stockade.certificates.methods.partition:HashPartition",
-        "position-partition": "stockade.certificates.methods.partition:PositionPartition",
-        "ranmask-exact": "stockade.certificates.methods.ranmask:RanMaskExact",
-        "ranmask-gap": "stockade.certificates.methods.ranmask:RanMaskGap",
-        "ranmask-legacy": "stockade.certificates.methods.ranmask:RanMaskLegacy",
-        "ranmask-lf": "stockade.certificates.methods.ranmask:RanMaskMajority",
-        "safer": "stockade.certificates.methods.safer:SaferCertificate",
-    },
-    entry=MethodEntry,
-    group="stockade.certificates.methods",
-    missing=_missing,
-)
+METHODS = Registry("method", _MethodFiles(), entry=MethodEntry, group=_PACKAGE, missing=_missing)
 _MAKER = Maker(METHODS, NamedMethod, listing="certificates")
 
 
 def methods() -> Mapping[str, MethodEntry]:
-    """All methods by name; looking one up imports its module, walking through them imports all."""
+    """All methods by name."""
     return METHODS
+
+
+def load_methods() -> None:
+    """Import every method, so that files may name its evidence and its smoothing distribution."""
+    for name in METHODS:
+        METHODS[name]
+
+
+def register_method(name: str, *, paper: str | None = None, presets: Presets | None = None) -> Callable[[Class], Class]:
+    """Class decorator: add a certification method of your own, so that it can be used by name.
+
+    Goes above `@dataclass`; the fields of the class are the method's options.
+
+    Parameters
+    ----------
+    name : str
+        What the method is called. A name that another class has is refused.
+    paper : str, optional
+        Where it was published.
+    presets : Mapping, optional
+        Named sets of options; each holds what differs from the defaults. The first is used when none is named.
+    """
+    return METHODS.register(name, paper=paper, presets=presets)
 
 
 def make_method(reference: object, preset: str | None = None, **options: Any) -> NamedMethod:
@@ -125,7 +113,7 @@ def make_method(reference: object, preset: str | None = None, **options: Any) ->
     Parameters
     ----------
     reference : str or method
-        `NAME[@PRESET][:option=value,…]`, or an object with `check` and `certify`, registered or not.
+        `NAME[@PRESET][:option=value,…]`, or an object with `check`, `certify` and `deviations`, registered or not.
     preset : str, optional
         The preset of a name that is written without one; an instance has its options already.
     **options
@@ -151,12 +139,12 @@ def make_methods(references: object, preset: str | None = None, **shared: Any) -
 
 
 def default_method(classifier: Classifier) -> NamedMethod:
-    """The method for the defense that a model stands in; the first of all where there is none."""
-    candidates = [make_method(name) for name in DEFAULT_METHODS]
-    return next((named for named in candidates if _speaks_of(named, classifier)), candidates[0])
+    """The method for the defense around a model; where there is none, one that says what the model needs."""
+    candidates = (make_method(name) for name, entry in METHODS.items() if entry.default)
+    return next((named for named in candidates if _fits(named, classifier)), None) or make_method(_SUGGESTED)
 
 
-def _speaks_of(named: NamedMethod, classifier: Classifier) -> bool:
+def _fits(named: NamedMethod, classifier: Classifier) -> bool:
     try:
         named.method.check(classifier)
     except AnotherDefense:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from stockade.certificates.bounds import Number, insertion_leads, threshold
 from stockade.certificates.certificate import Certificate
-from stockade.certificates.distributions import DeletionDistribution
 from stockade.certificates.documents import alpha_of
-from stockade.certificates.evidence import Evidence, SampledEvidence, read_evidence
+from stockade.certificates.evidence import read_evidence
 from stockade.certificates.job import recorded_methods
-from stockade.certificates.registry import CertificationInput, NamedMethod
+from stockade.certificates.method import CertificationInput, Resampling
+from stockade.certificates.registry import NamedMethod
 from stockade.certificates.run import CertificateRun
-from stockade.certificates.sampling import SampledMethod
 from stockade.core.errors import ModelError, SearchStopped
 from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.seeds import derive_seed
@@ -79,39 +77,16 @@ def resample(
 def _search(
     certificate: Certificate, named: NamedMethod, classifier: Classifier, seed: int
 ) -> Search[tuple[Certificate, str | None]]:
-    method = named.method
-    if isinstance(method, SampledMethod):
-        method = replace(method, scheme="fixed", choose="label", alpha=UNLIKELY, target=None)
-    before = read_evidence(certificate.evidence or {})
+    method = named.method.for_resampling(UNLIKELY) if isinstance(named.method, Resampling) else named.method
+    chosen = read_evidence(certificate.evidence or {}).chosen
     fresh = derive_seed("resample", seed, certificate.seed)
-    inputs = CertificationInput(Text.parse(certificate.text, certificate.premise), before.chosen, fresh)
+    inputs = CertificationInput(Text.parse(certificate.text, certificate.premise), chosen, fresh)
 
-    async def found() -> tuple[Certificate, str | None]:
-        now = await method.certify(inputs, classifier)
-        return certificate, _contradiction(certificate, before, now.evidence)
+    async def outcome() -> tuple[Certificate, str | None]:
+        evidence = (await method.certify(inputs, classifier)).evidence
+        if evidence is None or certificate.radius is None:
+            return certificate, "no copies could be drawn"
+        refuted = evidence.refutation(chosen=chosen, radius=certificate.radius, insertions=certificate.insertions)
+        return certificate, refuted
 
-    return Search(found, weight=len(certificate.text) * 1000)
-
-
-def _contradiction(certificate: Certificate, before: Evidence, now: Evidence | None) -> str | None:
-    """What fresh evidence says against a certificate, if it does."""
-    radius = certificate.radius
-    if now is None or radius is None:
-        return "no copies could be drawn"
-    if not isinstance(now, SampledEvidence):
-        same = (now.chosen, now.radius()) == (before.chosen, radius)
-        return None if same else f"certified radius {radius}, now {now.radius()}"
-    if now.chosen != before.chosen:
-        return "another class wins over all copies"
-    for what, needed in _needs(certificate, radius, now):
-        if not now.limits.high > needed:
-            return f"{what} needs more than {float(needed):.3f}, fresh copies show at most {float(now.limits.high):.3f}"
-    return None
-
-
-def _needs(certificate: Certificate, radius: int, now: SampledEvidence) -> Iterator[tuple[str, Number]]:
-    """What the lead (the share) must exceed for all that a certificate says."""
-    yield f"radius {radius}", threshold(now.distribution.losses()[radius], now.rule)
-    if certificate.insertions is not None and isinstance(now.distribution, DeletionDistribution):
-        leads = insertion_leads(now.distribution.kept_chance, certificate.insertions)
-        yield f"a number of {certificate.insertions} insertions", leads[certificate.insertions]
+    return Search(outcome, weight=len(certificate.text) * 1000)

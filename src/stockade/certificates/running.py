@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from stockade.certificates.betting_evidence import BettingEvidence
-from stockade.certificates.certificate import Certificate, Status, text_fingerprint
-from stockade.certificates.evidence import SampledEvidence
-from stockade.certificates.job import CertificationJob, seed_of_text
-from stockade.certificates.registry import CertificationInput, MethodResult, NamedMethod, default_method, make_method
+from stockade.certificates.certificate import Certificate, Status, seed_of_text, text_fingerprint
+from stockade.certificates.job import CertificationJob
+from stockade.certificates.method import CertificationInput, MethodResult, check_repeats
+from stockade.certificates.registry import NamedMethod, default_method, make_method
 from stockade.certificates.run import CertificateRun
-from stockade.certificates.smoothed import check_repeats
 from stockade.certificates.store import FILE_NAME as STORE_NAME
 from stockade.certificates.store import CertificateStore
 from stockade.core.errors import OptionError, RunError, SearchStopped
@@ -220,7 +218,7 @@ def _certificate(
         label=None if example.label is None else labels[example.label],
         predicted=None if evidence is None else labels[evidence.chosen],
         radius=radius,
-        insertions=evidence.insertions() if isinstance(evidence, SampledEvidence | BettingEvidence) else None,
+        insertions=None if evidence is None else evidence.insertions(),
         words=len(text.split()),
         truncated=truncated,
         selection=selection,

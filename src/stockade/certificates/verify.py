@@ -8,18 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from stockade.certificates.betting_evidence import BettingEvidence
 from stockade.certificates.certificate import Certificate, text_fingerprint
-from stockade.certificates.consistency import ConsistencyCheck, consistency_checks
-from stockade.certificates.evidence import SampledEvidence, read_evidence
+from stockade.certificates.consistency import ConsistencyCheck
+from stockade.certificates.evidence import read_evidence
+from stockade.certificates.job import used_methods
 from stockade.certificates.run import CertificateRun
 from stockade.core.errors import StockadeError
+from stockade.defenses.registry import make_defense
 from stockade.runs.verification import Verification, wrong_summary
 
 
 def recompute(run: CertificateRun) -> Verification:
     """Compute every certificate of a run again from its evidence, and the summary from the certificates."""
-    promised = consistency_checks(run.manifest)
+    promised = _checks(run.manifest)
     problems, checked = [*_misnamed(run.methods, promised)], 0
     ids = run.manifest["data"]["ids"]
     for certificate in run.iterate():
@@ -30,6 +31,16 @@ def recompute(run: CertificateRun) -> Verification:
         checked += 1
     problems += wrong_summary(run.folder, "methods", run.summary, "certificates")
     return Verification(checked, tuple(problems))
+
+
+def _checks(manifest: Mapping[str, Any]) -> dict[str, ConsistencyCheck]:
+    recorded = manifest["model"]["defenses"][0]
+    defense = make_defense(recorded["name"], **recorded["options"]).defense
+    labels, seed = tuple(manifest["model"]["labels"]), manifest["config"]["seed"]
+    return {
+        key: ConsistencyCheck(named=named, defense=defense, labels=labels, seed=seed)
+        for key, named in used_methods(manifest).items()
+    }
 
 
 def _misnamed(methods: Mapping[str, Mapping[str, Any]], promised: Mapping[str, ConsistencyCheck]) -> Iterator[str]:
@@ -54,7 +65,7 @@ def _problems(certificate: Certificate, promise: ConsistencyCheck) -> Iterator[s
     try:
         evidence = read_evidence(certificate.evidence)
         radius = evidence.radius()
-        inserted = evidence.insertions() if isinstance(evidence, SampledEvidence | BettingEvidence) else None
+        inserted = evidence.insertions()
         deviations = [*promise.deviations(certificate, evidence)]
     except StockadeError as error:
         yield f"the evidence makes no sense: {error}"

@@ -7,14 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from stockade.certificates.betting_sampler import sample_by_betting, worth_betting
-from stockade.certificates.distributions import DeletionDistribution
-from stockade.certificates.registry import NO_WORDS, CertificationInput, MethodResult
-from stockade.certificates.sampling import Rows, SampledMethod, Stream
+from stockade.certificates.bounds import Number, deletion_losses, insertion_leads
+from stockade.certificates.certificate import Certificate
+from stockade.certificates.evidence import DISTRIBUTIONS, Losses, SmoothingDistribution
+from stockade.certificates.method import CertificationInput, certified_defense
+from stockade.certificates.sampled_method import SampledMethod
+from stockade.certificates.sampling import Rows, Stream
 from stockade.certificates.sequential import Scheme
-from stockade.certificates.smoothed import smoothing
 from stockade.core.masks import Keep
-from stockade.core.partitions import keep_antithetic_words, keep_words
+from stockade.core.partitions import deletion_group_size, keep_antithetic_words, keep_words
 from stockade.core.protocols import Classifier
 from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
@@ -22,39 +23,59 @@ from stockade.core.text import Text
 from stockade.defenses.deletion import Deletion
 from stockade.engine.requests import Score
 
+_INSERTIONS = 1000
+"""More inserted words than these are not counted."""
 
-@published(
-    "deletion",
-    paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates via Randomized Deletion",
-    presets={"default": {}, "fixed": {"scheme": "fixed", "selection": 1000}},
-)
+
+@DISTRIBUTIONS.register("deletion")
 @dataclass(frozen=True, slots=True)
-class DeletionCertificate(SampledMethod):
-    """The lead over the strongest other class must be more than twice the share of copies that d edits can alter."""
+class DeletionDistribution:
+    """Each word stays with this chance, whatever becomes of the others; the others are taken out."""
 
-    antithetic: ClassVar[bool] = True
-    threat: ClassVar[str] = (
-        "any insertions, deletions and substitutions of words, up to d in all (words are what blanks separate)"
-    )
-    scheme: Scheme = "betting"
+    words: int
+    kept_chance: float
 
-    def check(self, classifier: Classifier) -> None:
-        _smoothing(classifier)
+    @property
+    def distinct_copies(self) -> None:
+        """Not counted: copies are drawn independently whatever their number."""
+        return None
 
-    async def certify(self, inputs: CertificationInput, classifier: Classifier) -> MethodResult:
-        words = tuple(str(inputs.text).split())
-        if not words:
-            return NO_WORDS
-        chance = _smoothing(classifier).kept_chance
-        copies = ShortenedCopies(words, inputs.text.premise, chance, inputs.seed, len(classifier.labels))
-        if worth_betting(self, copies.distribution):
-            return await sample_by_betting(self, copies, inputs, len(classifier.labels))
-        return await self.sampled(copies, inputs, len(classifier.labels))
+    @property
+    def group_size(self) -> int:
+        """How many copies an antithetic group has."""
+        return deletion_group_size(self.kept_chance)
+
+    def losses(self) -> Losses:
+        return deletion_losses(self.kept_chance, self.words)
+
+    def insertion_leads(self) -> tuple[Number, ...]:
+        return insertion_leads(self.kept_chance, _INSERTIONS)
+
+    def difference(self, recorded: SmoothingDistribution) -> str:
+        if not isinstance(recorded, DeletionDistribution):
+            return "the evidence is of other copies than the defense makes of this text"
+        if recorded.words != self.words:
+            return f"the evidence is of a text of {recorded.words} words, this one has {self.words}"
+        return f"the evidence is of another chance to stay ({recorded.kept_chance}), not {self.kept_chance}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShortenedCopies:
-    """Copies of a text in which each word stays with the same chance. One without words votes for no class."""
+    """Copies of a text in which each word stays with the same chance. One without words votes for no class.
+
+    Parameters
+    ----------
+    words : tuple[str, ...]
+        The words of the text.
+    premise : str or None
+        The premise of a pair, which loses no words.
+    kept_chance : float
+        The chance of each word to stay.
+    seed : int
+        Names the random copies.
+    classes : int
+        How many classes the model has.
+    """
 
     words: tuple[str, ...]
     premise: str | None
@@ -67,18 +88,21 @@ class ShortenedCopies:
         return DeletionDistribution(len(self.words), self.kept_chance)
 
     @property
-    def population(self) -> int | None:
+    def population(self) -> None:
         return None
+
+    def independent(self) -> ShortenedCopies:
+        return self
 
     async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, start))
-        return await self._rows(keep_words(rng, len(self.words), self.kept_chance, stop - start))
+        return await self._score(keep_words(rng, len(self.words), self.kept_chance, stop - start))
 
     async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, "deals", start))
-        return await self._rows(keep_antithetic_words(rng, len(self.words), self.kept_chance, stop - start))
+        return await self._score(keep_antithetic_words(rng, len(self.words), self.kept_chance, stop - start))
 
-    async def _rows(self, keep: Keep) -> Rows:
+    async def _score(self, keep: Keep) -> Rows:
         strings = [" ".join(word for word, stays in zip(self.words, row, strict=True) if stays) for row in keep]
         shown = [at for at, string in enumerate(strings) if string]
         answers = await Score([Text.parse(strings[at], self.premise) for at in shown]) if shown else []
@@ -88,5 +112,44 @@ class ShortenedCopies:
         return rows
 
 
-def _smoothing(classifier: Classifier) -> Deletion:
-    return smoothing(classifier, Deletion, "deletion", "deletion:kept_chance=0.3")
+class RandomDeletion:
+    """Random deletion as its certificates see it."""
+
+    def defense_of(self, classifier: Classifier) -> Deletion:
+        return certified_defense(classifier, Deletion, "deletion", "deletion:kept_chance=0.3")
+
+    def copies(self, defense: Deletion, inputs: CertificationInput, classes: int) -> ShortenedCopies | None:
+        words = tuple(str(inputs.text).split())
+        if not words:
+            return None
+        return ShortenedCopies(
+            words=words,
+            premise=inputs.text.premise,
+            kept_chance=defense.kept_chance,
+            seed=inputs.seed,
+            classes=classes,
+        )
+
+
+@published(
+    "deletion",
+    paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates via Randomized Deletion",
+    presets={"default": {}, "fixed": {"scheme": "fixed", "selection": 1000}},
+)
+@dataclass(frozen=True, slots=True)
+class DeletionCertificate(SampledMethod):
+    """The lead over the strongest other class must be more than twice the share of copies that d edits can alter."""
+
+    default: ClassVar[bool] = True
+    certifies: ClassVar[type] = Deletion
+    smoothing: ClassVar[RandomDeletion] = RandomDeletion()
+    antithetic: ClassVar[bool] = True
+    threat: ClassVar[str] = (
+        "any insertions, deletions and substitutions of words, up to d in all (words are what blanks separate)"
+    )
+    scheme: Scheme = "betting"
+
+    def allowed_changes(self, certificate: Certificate) -> str:
+        """What the radius of a certificate allows, in short."""
+        plural = "" if certificate.radius == 1 else "s"
+        return f"any {certificate.radius} edit{plural}, in {certificate.words} words"

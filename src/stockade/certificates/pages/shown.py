@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stockade.certificates.certificate import Certificate
 from stockade.certificates.documents import statement
-from stockade.certificates.pages.changeable import changeable_words
+from stockade.certificates.method import allowed_changes, changeable_words
 from stockade.certificates.pages.ground import ground
+from stockade.certificates.registry import NamedMethod
 from stockade.certificates.run import CertificateRun
+from stockade.defenses.registry import make_defense
 
 TEXTS_PER_METHOD = 200
 MOST_WORDS = 600
@@ -74,7 +75,9 @@ def shown_certificates(run: CertificateRun, method: str, most: int) -> tuple[lis
 def shown(run: CertificateRun, certificate: Certificate) -> ShownCertificate:
     method = run.methods[certificate.method]
     words = certificate.text.split()
-    open_words = changeable_words(certificate, run.summary["defenses"]) if certificate.radius else None
+    recorded, told = NamedMethod.from_description(method).method, run.summary["defenses"][0]
+    defense = make_defense(told["name"], **told["options"]).defense
+    open_words = changeable_words(recorded, certificate, defense) if certificate.radius else None
     marks = open_words or (False,) * len(words)
     return ShownCertificate(
         certificate,
@@ -82,23 +85,6 @@ def shown(run: CertificateRun, certificate: Certificate) -> ShownCertificate:
         statement(certificate, method),
         tuple(Word(word, mark) for word, mark in zip(words[:MOST_WORDS], marks, strict=False)),
         max(0, len(words) - MOST_WORDS),
-        "; ".join(_allowed(certificate, method["name"])) if certificate.radius else None,
+        allowed_changes(recorded, certificate) if certificate.radius else None,
         tuple(ground(certificate, run.labels)),
     )
-
-
-def _allowed(certificate: Certificate, name: str) -> Iterator[str]:
-    """What a radius above 0 allows; the sentence of the certificate says it in full."""
-    radius, words = certificate.radius, certificate.words
-    distribution = (certificate.evidence or {}).get("distribution", {})
-    if name == "hash-partition":
-        yield f"edits that cost {radius} together, in {words} words"
-    elif name == "deletion":
-        yield f"any {radius} edit{'' if radius == 1 else 's'}, in {words} words"
-    elif distribution.get("kind") == "SynonymDistribution":
-        yield f"any {radius} of {len(distribution['overlaps'])} words with synonyms, of {words} in all"
-    else:
-        yield f"any {radius} of {words} words"
-    if certificate.insertions:
-        plural = "" if certificate.insertions == 1 else "s"
-        yield f"or {certificate.insertions} inserted word{plural}, if nothing else is changed"

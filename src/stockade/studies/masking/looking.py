@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stockade.certificates.masked_copies import MaskedCopies
+from stockade.certificates.methods.ranmask import MaskedCopies
 from stockade.certificates.sampling import votes_of
 from stockade.certificates.sequential import choose_class
 from stockade.core.errors import RunError, SearchStopped
@@ -92,7 +92,8 @@ def _search(
             return position, {"id": example.id, "reason": f"the text has {len(words)} words"}
         seed = derive_seed(settings.seed, "masking", example.id)
         kept = kept_words(len(words), masking.rate, masking.kept)
-        keep, complete = chosen_masks(MaskedCopies(words, None, kept, masking.mask, seed), settings.copies)
+        copies = MaskedCopies(words=words, premise=None, kept=kept, mask=masking.mask, seed=seed)
+        keep, complete = chosen_masks(copies, settings.copies)
         try:
             votes = votes_of(await Masked(words, example.text.premise, keep, masking.mask))
         except SearchStopped as reason:
@@ -108,6 +109,7 @@ def _search(
 
 def chosen_masks(copies: MaskedCopies, most: int) -> tuple[Keep, bool]:
     """Every mask there is if these are not more than `most`, else so many at random; and whether it is every one."""
-    if copies.number <= most:
-        return masks_by_number(np.arange(copies.number), len(copies.words), copies.kept), True
+    number = copies.distribution.distinct_copies
+    if number <= most:
+        return masks_by_number(np.arange(number), len(copies.words), copies.kept), True
     return copies.masks("estimation", 0, most), False
