@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stockade.api import train
     from stockade.attacks.registry import register_attack
-    from stockade.certificates.run import CertificateRun
-    from stockade.certificates.running import certify
     from stockade.core.errors import StockadeError
     from stockade.core.example import Example, Scores
     from stockade.core.protocols import Classifier
@@ -32,18 +30,21 @@ if TYPE_CHECKING:
     from stockade.experiment.result import Result, Verification
     from stockade.kinds import load, resume
     from stockade.models.adapters import load_model, register_model
-    from stockade.studies.running import Study, study
+    from stockade.studies import study
+    from stockade.studies.frame import StudyResult
     from stockade.training.job import Trained
     from stockade.tuning.running import Tuned, tune
     from stockade.workflows.attack import attack
     from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.certify import certify
+    from stockade.workflows.certify.result import CertifyResult
     from stockade.workflows.defend import defend
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "AttackResult": "stockade.workflows.attack.result",
-    "CertificateRun": "stockade.certificates.run",
+    "CertifyResult": "stockade.workflows.certify.result",
     "Classifier": "stockade.core.protocols",
     "DataOptions": "stockade.experiment.inputs",
     "Evaluation": "stockade.evaluation.running",
@@ -56,13 +57,13 @@ _HOMES = {
     "Score": "stockade.engine.requests",
     "Scores": "stockade.core.example",
     "StockadeError": "stockade.core.errors",
-    "Study": "stockade.studies.running",
+    "StudyResult": "stockade.studies.frame",
     "Text": "stockade.core.text",
     "Trained": "stockade.training.job",
     "Tuned": "stockade.tuning.running",
     "Verification": "stockade.experiment.result",
     "attack": "stockade.workflows.attack",
-    "certify": "stockade.certificates.running",
+    "certify": "stockade.workflows.certify",
     "defend": "stockade.workflows.defend",
     "evaluate": "stockade.evaluation.running",
     "fit_detector": "stockade.detecting",
@@ -73,14 +74,14 @@ _HOMES = {
     "register_defense": "stockade.defenses.registry",
     "register_model": "stockade.models.adapters",
     "resume": "stockade.kinds",
-    "study": "stockade.studies.running",
+    "study": "stockade.studies",
     "train": "stockade.api",
     "tune": "stockade.tuning.running",
 }
 
 __all__ = [
     "AttackResult",
-    "CertificateRun",
+    "CertifyResult",
     "Classifier",
     "DataOptions",
     "Evaluation",
@@ -93,7 +94,7 @@ __all__ = [
     "Score",
     "Scores",
     "StockadeError",
-    "Study",
+    "StudyResult",
     "Text",
     "Trained",
     "Tuned",

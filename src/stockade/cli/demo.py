@@ -1,4 +1,4 @@
-"""`stockade demo`: the main job on what comes with the installation, in under two minutes on two cores."""
+"""`stockade demo`: the main job on what comes with the installation, in about two minutes on two cores."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from stockade.certificates.run import CertificateRun
-    from stockade.runs.run import Run
+    from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.certify.result import CertifyResult
 
 VICTIMS = ("sentiment-cnn", "sentiment-lstm", "sentiment-bert")
 ATTACKS = ("deepwordbug@textattack", "pwws")
@@ -34,43 +34,42 @@ def command(out: Path, limit: int, seed: int) -> None:
     """Attack the three built-in victims, harden one of them, attack it again, certify it, and write reports. Nothing to
     prepare, nothing to download.
     """
-    from stockade.cli.certificates import certificate_table, print_threats
-    from stockade.cli.tables import console, diff_line, print_warnings, summary_table
-    from stockade.report import write_report
+    from stockade.report.document import Document, Heading, Note, Paragraph
+    from stockade.report.examples import Examples
+    from stockade.report.render_terminal import standard_output
+    from stockade.workflows.attack.page import attack_document, record_example, summary_table
+    from stockade.workflows.certify.page import all_methods, radius_table
 
-    screen = console()
-    folder = _fresh(out)
+    screen, folder = standard_output(), _fresh(out)
     screen.print(
         f"Attacking {len(VICTIMS)} sentiment classifiers on {limit} movie-review sentences with "
         f"{' and '.join(ATTACKS)}. Everything comes with the installation.\n"
     )
-    runs = [_attacked(f"builtin:{victim}", folder / victim, limit, seed) for victim in VICTIMS]
-    screen.print(summary_table([(run.name, run) for run in runs], screen.width))
-    for run in runs:
-        print_warnings(screen, run.summary["warnings"])
-    example = next((record for run in reversed(runs) for record in run.records("pwws", "success")), None)
-    if example is not None:
-        screen.print(f"\nFor example, {example.original_prediction} becomes {example.adversarial_prediction}:")
-        screen.print(diff_line(example), soft_wrap=True)
+    runs = [_attack(f"builtin:{victim}", folder / victim, limit, seed) for victim in VICTIMS]
+    record = next((record for run in reversed(runs) for record in run.records("pwws", "success")), None)
+    examples = () if record is None else (Heading("For example"), Examples(items=[record_example(record)]))
+    warnings = [Note(warning, kind="warning") for run in runs for warning in run.summary["warnings"]]
+    Document(title="Before", blocks=(summary_table(runs), *warnings, *examples)).to_terminal(screen)
+
     screen.print(
         f"\nHardening {HARDENED} with {DEFENSE}: two more epochs with words hidden at random, and answers that are the "
         "mean over many masked copies. The same texts and attacks again:\n"
     )
-    before, after = runs[VICTIMS.index(HARDENED)], _hardened(folder, limit, seed)
-    screen.print(summary_table([("before", before), ("after", after)], screen.width))
-    print_warnings(screen, after.summary["warnings"])
+    before, after = runs[VICTIMS.index(HARDENED)], _harden(folder, limit, seed)
+    warnings = [Note(warning, kind="warning") for warning in after.summary["warnings"]]
+    table = summary_table([before, after], ["before", "after"])
+    Document(title="After", blocks=(table, *warnings)).to_terminal(screen)
     runs.append(after)
-    report = write_report(runs, folder / "report.html")
+    report = attack_document(runs).write(folder / "report.html")
+
     screen.print(
         "\nAttacks that fail prove nothing. What can be proved: on how many texts no change at all of d words, found "
         "by whatever attack, changes the class that most masked copies vote for:\n"
     )
-    proved = _certified(folder, limit, seed)
-    screen.print(certificate_table([proved]))
-    print_threats(screen, proved)
-    screen.print(f"\nReport: {report}\nCertificates: {proved.folder / 'report.html'}\n", soft_wrap=True)
-    screen.print("Try next:", style="bold")
-    for line in (
+    proved = _certify(folder, limit, seed)
+    sentences = [block for block in proved.document().blocks if isinstance(block, Note) and block.kind == "finding"]
+    Document(title="Proved", blocks=(radius_table(all_methods([proved])), *sentences)).to_terminal(screen)
+    commands = (
         f"stockade show {runs[len(VICTIMS) - 1].folder}",
         "stockade attack builtin:sentiment-bert YOUR.csv --attack pwws --limit 50",
         "stockade attack YOUR-MODEL-FOLDER YOUR.csv --attack deepwordbug --attack pwws --out runs/mine",
@@ -78,38 +77,39 @@ def command(out: Path, limit: int, seed: int) -> None:
         f"stockade verify {proved.folder}",
         "stockade ls attacks",
         "stockade ls defenses",
-    ):
-        screen.print(f"  {line}", soft_wrap=True, highlight=False)
+    )
+    screen.print(f"\nReport: {report}\nCertificates: {proved.folder / 'report.html'}\n", soft_wrap=True)
+    Document(title="Try next", blocks=tuple(Paragraph(f"  {line}") for line in commands)).to_terminal(screen)
 
 
-def _attacked(model: str, folder: Path, limit: int, seed: int) -> Run:
-    from stockade import api
+def _attack(model: str, folder: Path, limit: int, seed: int) -> AttackResult:
     from stockade.cli.progress import watch
-    from stockade.report import write_report
+    from stockade.experiment.progress import within
+    from stockade.workflows.attack import attack
 
-    with watch(f"{folder.name}: ") as observer:
-        run = api.attack(
+    with watch() as observer:
+        result = attack(
             model,
             "builtin:reviews",
-            *ATTACKS,
+            ATTACKS,
             limit=limit,
             seed=seed,
             seconds=SECONDS_PER_ATTACK,
             out=folder,
-            observer=observer,
+            observer=within(folder.name, observer),
         )
-    write_report([run], run.folder / "report.html")
-    return run
+    result.document().write(folder / "report.html")
+    return result
 
 
-def _hardened(folder: Path, limit: int, seed: int) -> Run:
+def _harden(folder: Path, limit: int, seed: int) -> AttackResult:
     """The victim trained on with the defense, and attacked inside it."""
-    from stockade import api
-    from stockade.cli.progress import watch_training
+    import stockade as st
+    from stockade.cli.progress import watch
 
     model = folder / "models" / HARDENED
-    with watch_training() as observer:
-        api.train(
+    with watch() as observer:
+        st.train(
             "builtin:reviews:train",
             model=f"builtin:{HARDENED}",
             validation="builtin:reviews:validation",
@@ -119,22 +119,22 @@ def _hardened(folder: Path, limit: int, seed: int) -> Run:
             observer=observer,
             **TRAINING,
         )
-    return _attacked(str(model), folder / f"{HARDENED}-hardened", limit, seed)
+    return _attack(str(model), folder / f"{HARDENED}-hardened", limit, seed)
 
 
-def _certified(folder: Path, limit: int, seed: int) -> CertificateRun:
+def _certify(folder: Path, limit: int, seed: int) -> CertifyResult:
     """What can be proved of the hardened victim, on the same texts."""
-    from stockade.certificates.pages.report import write_certificate_report
-    from stockade.certificates.running import certify
     from stockade.cli.progress import watch
+    from stockade.experiment.progress import within
+    from stockade.workflows.certify import certify
 
-    model = str(folder / "models" / HARDENED)
-    with watch(f"{HARDENED}, certified: ") as observer:
-        run = certify(
-            model, "builtin:reviews", limit=limit, seed=seed, out=folder / f"{HARDENED}-certified", observer=observer
+    model, out = str(folder / "models" / HARDENED), folder / f"{HARDENED}-certified"
+    with watch() as observer:
+        result = certify(
+            model, "builtin:reviews", limit=limit, seed=seed, out=out, observer=within("certificates", observer)
         )
-    write_certificate_report([run], run.folder / "report.html")
-    return run
+    result.document().write(out / "report.html")
+    return result
 
 
 def _fresh(out: Path) -> Path:

@@ -34,8 +34,8 @@ _ORDER: tuple[Status, ...] = ("success", "error", "failed", "skipped")
 _TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "skipped": "soft", "error": "warning"}
 _HOW_TO_READ = (
     "Clean accuracy: right on the unchanged text. Robust accuracy: right and not fooled. Success rate: fooled, of "
-    "those it got right. Shares with 95 % Wilson intervals; queries and changed words are means; similarity is {scale}, over "
-    "successes."
+    "those it got right. Shares with 95 % Wilson intervals; queries and changed words are means; similarity is "
+    "{scale}, over successes."
 )
 
 

@@ -93,7 +93,8 @@ def warnings_for(
     if unanimous is not None and unanimous >= _MANY_UNANIMOUS:
         warnings.append(
             f"All copies vote alike on {unanimous:.0%} of the clean texts. Such votes starve attacks that follow "
-            "scores, so what they could not fool is no evidence of robustness: see the other views of `stockade evaluate`."
+            "scores, so what they could not fool is no evidence of robustness: see the other views of `stockade "
+            "evaluate`."
         )
     for name, summary in summaries.items():
         if summary["errors"]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stockade.certificates.certificate import Certificate, described, document, from_description, threat_in_words
+from stockade.certificates.certificate import Certificate, described, from_description
 from stockade.certificates.medians import certified_curve, curve_band, median_bound, median_rate
+from stockade.certificates.registry import NamedMethod
+from stockade.certificates.statement import alpha_of, statement, threat_in_words
 from stockade.core.statistics import wilson
+from stockade.defenses.registry import make_defense
 from stockade.experiment.export import Layout
 from stockade.experiment.result import Result, Verification
 from stockade.experiment.spec import Spec
@@ -24,6 +28,16 @@ SCHEMA = 1
 BAND = 0.05
 """The band holds at all radii at once but for this probability."""
 CODEC = Codec(described, from_description)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a run says of one of its methods, and so what its certificates must be like."""
+
+    named: NamedMethod
+    defense: Any
+    labels: tuple[str, ...]
+    seed: int
 
 
 class CertifyResult(Result):
@@ -46,6 +60,14 @@ class CertifyResult(Result):
     def methods(self) -> dict[str, Mapping[str, Any]]:
         """The methods by key, each with its options, threat and whether it is sound."""
         return {method["key"]: method for method in self.manifest.spec["methods"]}
+
+    @cached_property
+    def contexts(self) -> dict[str, Context]:
+        """What the certificates of each method must be like, from the manifest alone."""
+        recorded = self.manifest.inputs["model"]["defenses"][0]
+        defense = make_defense(recorded["name"], **recorded["options"]).defense
+        methods = self.spec.methods_per_text(self.manifest.inputs["data"]["size"])
+        return {key: Context(named, defense, self.labels, self.spec.seed) for key, named in methods.items()}
 
     def records(self, method: str | None = None, status: str | None = None) -> Iterator[Certificate]:
         """The certificates one by one, without holding them all.
@@ -91,7 +113,25 @@ class CertifyResult(Result):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Each certificate with what it needs to be understood and checked elsewhere."""
-        return (document(certificate, self.manifest) for certificate in self.records())
+        return map(self._row, self.records())
+
+    def _row(self, certificate: Certificate) -> dict[str, Any]:
+        method, model = self.methods[certificate.method], self.manifest.inputs["model"]
+        return {
+            "statement": statement(certificate, method),
+            **described(certificate),
+            "selection": None if certificate.selection is None else list(certificate.selection),
+            "sound": method["sound"],
+            "threat": threat_in_words(method, certificate.premise is not None),
+            "alpha": alpha_of(certificate),
+            "options": method["options"],
+            "model": model["reference"],
+            "model_fingerprint": model["fingerprint"],
+            "defenses": model.get("defenses", []),
+            "classes": model["labels"],
+            "run_seed": self.manifest.spec["seed"],
+            "version": self.manifest.versions["stockade"],
+        }
 
     @property
     def layout(self) -> Layout:

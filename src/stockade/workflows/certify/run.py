@@ -8,15 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from stockade.certificates.certificate import Certificate, Status, text_fingerprint
-from stockade.certificates.registry import (
-    CertificationInput,
-    MethodResult,
-    NamedMethod,
-    check_repeats,
-    default_method,
-    seed_of_text,
-)
+from stockade.certificates.certificate import Certificate, Status, seed_of_text, text_fingerprint
+from stockade.certificates.method import CertificationInput, MethodResult, check_repeats
+from stockade.certificates.registry import NamedMethod, default_method
 from stockade.core.errors import SearchStopped
 from stockade.core.example import Example
 from stockade.core.protocols import Classifier
