@@ -4,8 +4,8 @@
         [--methods ranmask partition deletion …] [--glove FILE] [--out FOLDER] [--json FILE]
 
 One model is trained for each kind of defense. For random masking the votes of 1,000 + 5,000 independent masked copies
-of each test text, and of as many dealt ones as are asked for, are drawn once and kept in --out; every sampled method is
-then replayed from that log, so that schemes are compared on the same votes: *fixed* looks once at all of them,
+of each test text, and of as many antithetic groups as are asked for, are drawn once and kept in --out; every sampled
+method is then replayed from that log, so that schemes are compared on the same votes: *fixed* looks once at all of them,
 *sequential* stops when its radius is known. Rows *real* are `stockade certify` itself, which also draws few copies
 without replacement. A cell is the share of test texts whose true class is certified for changes of that many words, in
 percent; *passes* are forward passes per text.
@@ -29,13 +29,14 @@ from numpy.typing import NDArray
 import stockade as st
 from stockade.certificates.betting_sampler import sample_by_betting
 from stockade.certificates.bounds import legacy_claim
-from stockade.certificates.distributions import MaskingDistribution
-from stockade.certificates.masked_copies import MaskedCopies
 from stockade.certificates.medians import certified_curve, median_bound, median_rate
-from stockade.certificates.registry import CertificationInput, MethodResult, make_method
-from stockade.certificates.sampling import Rows, SampledMethod, Stream, votes_of
+from stockade.certificates.method import CertificationInput, MethodResult
+from stockade.certificates.methods.ranmask import MaskedCopies, MaskingDistribution
+from stockade.certificates.registry import make_method
+from stockade.certificates.sampled_method import SampledMethod
+from stockade.certificates.sampling import Rows, Stream, sample, votes_of
 from stockade.core.example import Example
-from stockade.core.masks import antithetic_group_size, kept_words
+from stockade.core.masks import kept_words
 from stockade.core.seeds import derive_seed
 from stockade.datasets.examples import prepare_examples
 from stockade.datasets.load import load_data
@@ -45,8 +46,8 @@ from stockade.engine.scoring import ScoringService
 SELECTION, ESTIMATION = 1000, 5000
 LOGGED: tuple[tuple[Stream, int], ...] = (("selection", SELECTION), ("estimation", ESTIMATION))
 STEP, RADII = 500, 7
-DEALT = ("ranmask-gap", "ranmask-lf", "ranmask-gap:choose=label")
-"""What may ask for deals: as many are logged as any of these needs."""
+BETTING = ("ranmask-gap", "ranmask-lf", "ranmask-gap:choose=label")
+"""What may ask for antithetic groups: as many are logged as any of these needs."""
 DEFENSES = {
     "ranmask": "ranmask:rate={rate}",
     "position-partition": "partition:groups={groups}",
@@ -58,7 +59,7 @@ DEFENSES = {
 
 @dataclass(frozen=True)
 class Log:
-    """The votes for the masked copies of one text, in the order they were drawn: independent ones, and deals."""
+    """The votes for the masked copies of one text, in the order they were drawn: independent ones, and groups."""
 
     example: Example
     kept: int
@@ -81,12 +82,15 @@ class Replayed:
     def distribution(self) -> MaskingDistribution:
         return MaskingDistribution(self.log.words, self.log.kept)
 
+    def independent(self) -> Replayed:
+        return self
+
     async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         return self._rows(self.log.votes[stream][start:stop])
 
     async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
-        copies = antithetic_group_size(self.log.words, self.log.kept)
-        return self._rows(self.log.votes[f"dealt {stream}"][start * copies : stop * copies])
+        size = self.distribution.group_size
+        return self._rows(self.log.votes[f"groups {stream}"][start * size : stop * size])
 
     def _rows(self, votes: NDArray[np.int64]) -> Rows:
         return np.eye(self.classes)[votes]
@@ -117,84 +121,83 @@ def vote_log(options: argparse.Namespace, model: Any) -> list[Log]:
     folder = options.out / "votes"
     folder.mkdir(parents=True, exist_ok=True)
     scheduler = Scheduler.for_classifier(ScoringService(model.inner), 4)
-    missing = [one for one in examples if not (folder / f"{one.id}.npz").exists()]
-    for ended in scheduler.run(Search(partial(draw, model, one, options.seed, options.alpha)) for one in missing):
-        example, found = ended.result  # type: ignore[misc]
-        np.savez_compressed(folder / f"{example.id}.npz", **found)
+    missing = [example for example in examples if not (folder / f"{example.id}.npz").exists()]
+    searches = (Search(partial(draw, model, example, options.seed, options.alpha)) for example in missing)
+    for ended in scheduler.run(searches):
+        example, votes = ended.result  # type: ignore[misc]
+        np.savez_compressed(folder / f"{example.id}.npz", **votes)
     logs = []
-    for one in examples:
-        kept = kept_words(len(str(one.text).split()), model.defense.rate, model.defense.kept)
-        with np.load(folder / f"{one.id}.npz") as read:
-            logs.append(Log(one, kept, {name: read[name].astype(np.int64) for name in read.files}))
+    for example in examples:
+        kept = kept_words(len(str(example.text).split()), model.defense.rate, model.defense.kept)
+        with np.load(folder / f"{example.id}.npz") as read:
+            logs.append(Log(example, kept, {name: read[name].astype(np.int64) for name in read.files}))
     return logs
 
 
 async def draw(model: Any, example: Example, seed: int, alpha: float) -> tuple[Example, dict[str, NDArray[np.uint8]]]:
     words = tuple(str(example.text).split())
-    kept = kept_words(len(words), model.defense.rate, model.defense.kept)
-    own = derive_seed(seed, "votes", example.id)
-    copies = MaskedCopies(words, example.text.premise, kept, model.defense.mask, own, finite=False)
-    found: dict[str, NDArray[np.uint8]] = {}
+    copies = MaskedCopies(
+        words=words,
+        premise=example.text.premise,
+        kept=kept_words(len(words), model.defense.rate, model.defense.kept),
+        mask=model.defense.mask,
+        seed=derive_seed(seed, "votes", example.id),
+        finite=False,
+    )
+    single: dict[str, NDArray[np.uint8]] = {}
     for stream, number in LOGGED:
         parts = [await copies.score(stream, start, start + STEP) for start in range(0, number, STEP)]
-        found[stream] = votes_of(np.concatenate(parts)).astype(np.uint8)
-    deals = Recorded(copies, found, len(model.labels))
-    for method in DEALT:
-        inputs = CertificationInput(example.text, example.label, coin_seed(example))
-        await sample_by_betting(replace(make_method(method).method, alpha=alpha), deals, inputs, len(model.labels))
-    return example, {**found, **deals.votes()}
+        single[stream] = votes_of(np.concatenate(parts)).astype(np.uint8)
+    recorded = Recorded(copies, single, len(model.labels))
+    for method in BETTING:
+        inputs = CertificationInput(example.text, example.label, replay_seed(example))
+        await sample_by_betting(replace(make_method(method).method, alpha=alpha), recorded, inputs, len(model.labels))
+    return example, {**single, **recorded.votes()}
 
 
 @dataclass
 class Recorded:
-    """Deals of a text, asked for when they are needed first; independent copies as they were logged."""
+    """Antithetic groups of a text, asked for when they are needed first; independent copies as they were logged."""
 
     copies: MaskedCopies
-    independent: Mapping[str, NDArray[np.uint8]]
+    single: Mapping[str, NDArray[np.uint8]]
     classes: int
-    dealt: dict[str, Rows] = field(default_factory=dict)
+    groups: dict[str, Rows] = field(default_factory=dict)
 
     @property
     def distribution(self) -> MaskingDistribution:
         return self.copies.distribution
 
     async def score(self, stream: Stream, start: int, stop: int) -> Rows:
-        return np.eye(self.classes)[self.independent[stream][start:stop]]
+        return np.eye(self.classes)[self.single[stream][start:stop]]
 
     async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
-        copies_per_round = self.distribution.copies_per_round
-        step = -(-STEP // copies_per_round)
-        found = self.dealt.get(stream)
-        while found is None or len(found) < stop * copies_per_round:
-            known = 0 if found is None else len(found) // copies_per_round
-            more = await self.copies.score_groups(stream, known, known + step)
-            found = more if found is None else np.concatenate([found, more])
-        self.dealt[stream] = found
-        return found[start * copies_per_round : stop * copies_per_round]
+        size = self.distribution.group_size
+        step = -(-STEP // size)
+        rows = self.groups.get(stream, np.zeros((0, self.classes)))
+        while len(rows) < stop * size:
+            drawn = len(rows) // size
+            rows = np.concatenate([rows, await self.copies.score_groups(stream, drawn, drawn + step)])
+        self.groups[stream] = rows
+        return rows[start * size : stop * size]
 
     def votes(self) -> dict[str, NDArray[np.uint8]]:
-        return {f"dealt {stream}": votes_of(rows).astype(np.uint8) for stream, rows in self.dealt.items()}
+        return {f"groups {stream}": votes_of(rows).astype(np.uint8) for stream, rows in self.groups.items()}
 
 
 def replayed(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
     radii, passes = [], []
     for log in logs:
-        found = finished(
-            sampled(
-                method,
-                Replayed(log, classes),
-                CertificationInput(log.example.text, None, coin_seed(log.example)),
-                classes,
-            )
-        )
-        assert found.evidence is not None
-        radius = found.evidence.radius()
-        radii.append(radius if found.evidence.chosen == log.example.label else None)
-        passes.append(found.evidence.copies + found.drawn)
+        inputs = CertificationInput(log.example.text, None, replay_seed(log.example))
+        result = finished(sampled(method, Replayed(log, classes), inputs, classes))
+        assert result.evidence is not None
+        radius = result.evidence.radius()
+        radii.append(radius if result.evidence.chosen == log.example.label else None)
+        passes.append(result.evidence.copies + result.drawn)
     return row(radii, [log.words for log in logs], passes)
 
 
-def coin_seed(example: Example) -> int:
+def replay_seed(example: Example) -> int:
     return derive_seed("replayed", example.id)
 
 
@@ -203,7 +206,7 @@ def sampled(
 ) -> Coroutine[Any, Any, MethodResult]:
     if method.scheme == "betting":
         return sample_by_betting(method, copies, inputs, classes)
-    return method.sampled(copies, inputs, classes)
+    return sample(method, copies, inputs, classes)
 
 
 def finished(coroutine: Any) -> MethodResult:
@@ -260,8 +263,8 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
             for scheme in ("betting", "curtailed", "spending", "anytime"):
                 method = make_method(name, alpha=options.alpha, scheme=scheme).method
                 yield f"{name}, sequential ({scheme})", replayed(method, logs, classes)
-        known = replace(make_method("ranmask-gap", alpha=options.alpha).method, choose="label")
-        yield "ranmask-gap, sequential, true class given", with_labels(known, logs, classes)
+        with_label = replace(make_method("ranmask-gap", alpha=options.alpha).method, choose="label")
+        yield "ranmask-gap, sequential, true class given", with_labels(with_label, logs, classes)
         yield "ranmask-legacy: NOT a certificate", legacy(logs, options.alpha)
         yield "ranmask-gap, real", real(options, folder, "ranmask-gap")
         yield "ranmask-exact, real", real(options, folder, "ranmask-exact")
@@ -273,21 +276,21 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
 def with_labels(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
     radii, passes = [], []
     for log in logs:
-        inputs = CertificationInput(log.example.text, log.example.label, coin_seed(log.example))
-        found = finished(sampled(method, Replayed(log, classes), inputs, classes))
-        assert found.evidence is not None
-        radii.append(found.evidence.radius())
-        passes.append(found.evidence.copies)
+        inputs = CertificationInput(log.example.text, log.example.label, replay_seed(log.example))
+        result = finished(sampled(method, Replayed(log, classes), inputs, classes))
+        assert result.evidence is not None
+        radii.append(result.evidence.radius())
+        passes.append(result.evidence.copies)
     return row(radii, [log.words for log in logs], passes)
 
 
-def show(name: str, found: dict[str, Any]) -> None:
-    curve = [*found["curve"], *[0.0] * RADII][:RADII]
-    medians = "–" if found["mcb"] is None else f"{found['mcb']} ({found['mcr']:.1f} %)"
+def show(name: str, numbers: dict[str, Any]) -> None:
+    curve = [*numbers["curve"], *[0.0] * RADII][:RADII]
+    medians = "–" if numbers["mcb"] is None else f"{numbers['mcb']} ({numbers['mcr']:.1f} %)"
     print(
         f"| {name} | "
         + " | ".join(f"{100 * share:.1f}" for share in curve)
-        + f" | {medians} | {found['passes']:,.0f} |",
+        + f" | {medians} | {numbers['passes']:,.0f} |",
         flush=True,
     )
 
@@ -309,14 +312,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    found = {}
+    results = {}
     header = ["", *(f"d ≥ {radius}" for radius in range(RADII)), "MCB (MCR)", "passes"]
     print(f"| {' | '.join(header)} |\n| {' | '.join(['---'] * len(header))} |", flush=True)
     for name, numbers in rows(options):
-        found[name] = numbers
+        results[name] = numbers
         show(name, numbers)
     if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
