@@ -9,10 +9,12 @@ texts aligned.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise, takewhile
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise, zip_longest
 
 from stockade.core.records import Record
-from stockade.core.text import Edit, Piece, PieceKind, Text
+from stockade.core.text import Edit, Piece, Text
 
 _LONGEST = 4_000
 """A text that was not changed is cut behind so many characters."""
@@ -95,35 +97,47 @@ def _pieces(before: Text, after: Text) -> Iterator[Piece]:
     for (old, new), (next_old, next_new) in pairwise([(-1, -1), *both, ends]):
         if old >= 0:
             word, changed = before.words[old], after.words[new]
-            yield Piece("same" if word == changed else "replace", word, changed)
-        yield from _between(_stretch(before, old + 1, next_old), _stretch(after, new + 1, next_new))
+            yield _piece(word, changed, word == changed)
+        yield from _between(_Stretch.of(before, old + 1, next_old), _Stretch.of(after, new + 1, next_new))
 
 
-def _stretch(text: Text, start: int, end: int) -> list[str]:
-    """The words from `start` up to `end` with the gaps around them: gap, word, gap, …, gap."""
-    inner = chain.from_iterable(zip(text.gaps[start:end], text.words[start:end], strict=True))
-    return [*inner, text.gaps[end]]
-
-
-def _between(before: Sequence[str], after: Sequence[str]) -> Iterator[Piece]:
-    """What changed between two words; the punctuation and blanks that both texts share at its ends stay outside."""
-    old, new = "".join(before), "".join(after)
-    if len(before) == len(after) == 1 and not (old + new).strip():
-        yield Piece("same", old, new)
+def _between(before: _Stretch, after: _Stretch) -> Iterator[Piece]:
+    """What changed between two words that stand in both texts; punctuation and blanks of both are the same again."""
+    gap, new_gap = before.gaps[0], after.gaps[0]
+    if not (before.words or after.words) and (gap == new_gap or not (gap + new_gap).strip()):
+        yield Piece("same", gap, new_gap)
         return
-    head = _shared(before[0], after[0])
-    room = min(len(side[-1]) - (head if len(side) == 1 else 0) for side in (before, after))
-    tail = min(room, _shared(before[-1][::-1], after[-1][::-1]))
-    inner_old, inner_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    kind: PieceKind = "replace" if inner_old and inner_new else "delete" if inner_old else "insert"
-    yield Piece("same", old[:head], new[:head])
-    yield Piece(kind, inner_old, inner_new)
-    yield Piece("same", old[len(old) - tail :], new[len(new) - tail :])
+    old, new = before.tokens("before"), after.tokens("after")
+    for _, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        yield _piece(_string(old[start:end]), _string(new[new_start:new_end]), old[start:end] == new[new_start:new_end])
 
 
-def _shared(text: str, other: str) -> int:
-    """How many characters two strings share at their beginning."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False)))
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Some words in a row with the gaps around them."""
+
+    words: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: Text, start: int, end: int) -> _Stretch:
+        return cls(text.words[start:end], text.gaps[start : end + 1])
+
+    def tokens(self, side: str) -> list[tuple[str, str]]:
+        """Words in one, gaps by character. A deleted word is not an inserted one, even if they are spelled alike."""
+        words = [[(side, word)] for word in self.words]
+        gaps = [[("gap", character) for character in gap] for gap in self.gaps]
+        return [token for pair in zip_longest(gaps, words, fillvalue=()) for part in pair for token in part]
+
+
+def _string(tokens: Sequence[tuple[str, str]]) -> str:
+    return "".join(text for _, text in tokens)
+
+
+def _piece(before: str, after: str, same: bool) -> Piece:
+    if same:
+        return Piece("same", before, after)
+    return Piece("replace" if before and after else "delete" if before else "insert", before, after)
 
 
 def _merged(pieces: Iterator[Piece]) -> Iterator[Piece]:

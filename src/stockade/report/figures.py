@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,7 @@ def shortened(name: str) -> str:
     name
         Any name.
     """
+    name = " ".join(terminal(name).split())
     half = _LONGEST_NAME // 2
     short = name if len(name) <= _LONGEST_NAME else f"{name[:half]}…{name[1 - half :]}"
     return f"\u200b{short}" if short.startswith("_") else short  # matplotlib hides labels that begin so
@@ -63,7 +65,7 @@ def draw_figure(name: str, size: tuple[float, float], draw: Callable[[Figure], N
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    with rc_context(
+    look = rc_context(
         {
             "svg.fonttype": "none",
             "svg.hashsalt": f"stockade-{name}",
@@ -71,7 +73,9 @@ def draw_figure(name: str, size: tuple[float, float], draw: Callable[[Figure], N
             "text.parse_math": False,  # names of users may hold a dollar sign
             **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
         }
-    ):
+    )
+    with look, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the browser draws the letters, in a font that has them
         figure = Figure(figsize=size, layout="constrained", facecolor="none")
         FigureCanvasSVG(figure)
         draw(figure)

@@ -153,8 +153,10 @@ def _examples(block: Examples, console: Console) -> None:
 
 def _example(item: Example) -> Iterator[Line]:
     details = f"({', '.join(item.details)})" if item.details else ""
-    head = [(item.label, "bold"), (item.status, _TONES[item.tone]), (item.verdict, ""), (details, "dim")]
-    yield Line("  ").join(_line(text, style) for text, style in head if text)
+    parts = [(item.label, "bold"), (item.status, _TONES[item.tone]), (item.verdict, ""), (details, "dim")]
+    head = Line("  ").join(_line(text, style) for text, style in parts if text)
+    if head:
+        yield head
     if item.premise is not None:
         yield _line(f"premise: {item.premise}", "dim")
     yield _marked(item.text)
