@@ -25,12 +25,12 @@ def drawn(draw: Callable[[Any], None]) -> Any:
     return axes
 
 
-def points(axes: Any, marker: str) -> list[tuple[list[float], list[float]]]:
+def points(axes: Any, marker: str) -> list[tuple[Any, Any]]:
     """Where lines with such a marker stand."""
     return [(list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines if line.get_marker() == marker]
 
 
-def intervals(axes: Any) -> list[tuple[list[float], list[float]]]:
+def intervals(axes: Any) -> list[tuple[Any, Any]]:
     return points(axes, "None")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -103,11 +105,25 @@ def test_all_pieces_together_are_both_texts_and_every_edit_is_marked(data: st.Da
 
 
 def record(adversarial: str | None, edits: tuple[Edit, ...] = (), premise: str | None = None) -> Record:
+    succeeded = adversarial is not None
     return Record(
-        *("7", "pwws", "success" if adversarial else "failed", None if adversarial else "no word helps", "pos"),
-        *("a great film", adversarial, "pos", "neg" if adversarial else None),
-        *((0.1, 0.9), (0.7, 0.3) if adversarial else None),
-        *(12, 10, edits, 33.3 if adversarial else None, 0.912 if adversarial else None, premise),
+        id="7",
+        attack="pwws",
+        status="success" if succeeded else "failed",
+        reason=None if succeeded else "no word helps",
+        label="pos",
+        original="a great film",
+        adversarial=adversarial,
+        original_prediction="pos",
+        adversarial_prediction="neg" if succeeded else None,
+        original_scores=(0.1, 0.9),
+        adversarial_scores=(0.7, 0.3) if succeeded else None,
+        queries=12,
+        rows=10,
+        edits=edits,
+        perturbed_percent=33.3 if succeeded else None,
+        similarity=0.912 if succeeded else None,
+        premise=premise,
     )
 
 
@@ -131,6 +147,5 @@ def test_a_record_without_an_adversarial_text_is_the_text_and_the_reason() -> No
 
 
 def test_a_very_long_text_that_was_not_changed_is_cut() -> None:
-    long = Record("1", "a", "skipped", "wrong", "pos", "x" * 9_000, None, "neg", None, None, None, 1, 1)
-    (piece,) = record_pieces(long)
+    (piece,) = record_pieces(replace(record(None), original="x" * 9_000))
     assert piece.after == "x" * 4_000 + "…"
