@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.core.protocols import Filling, Probabilities
+from stockade.core.protocols import AttentionQuery, Filling, Probabilities, WordVocabulary
 from stockade.core.text import Text, TextInput
 
 
@@ -40,6 +40,58 @@ class WeightVictim:
             positive = 1 / (1 + math.exp(-odds))
             rows.append((1 - positive, positive))
         return np.array(rows)
+
+
+@dataclass
+class TableVictim(WeightVictim):
+    """Two classes; the probability of "positive" stands in a table of texts, `otherwise` for those not in it."""
+
+    weights: Mapping[str, float] = field(default_factory=dict)
+    table: Mapping[str, float] = field(default_factory=dict)
+    otherwise: float = 0.5
+
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
+        self.asked += inputs
+        positive = [self.table.get(str(item), self.otherwise) for item in inputs]
+        return np.array([(1 - chance, chance) for chance in positive])
+
+
+class OpenVictim(WeightVictim):
+    """A victim of weights that shows its inside.
+
+    A sentence vector is the sum of its words' vectors, whose first coordinate is the weight unless vectors are given:
+    so the gradient is the same everywhere. A zeroed word weighs nothing. Attention falls from left to right; in layer
+    1, and with the first token as the query, from right to left.
+    """
+
+    def __init__(
+        self, weights: Mapping[str, float], vectors: Mapping[str, Sequence[float]] | None = None, bias: float = 0.0
+    ) -> None:
+        super().__init__(weights, bias)
+        self.vectors = vectors or {word: (weight,) for word, weight in weights.items()}
+        table = np.array(list(self.vectors.values()), dtype=np.float32)
+        self.vocabulary = WordVocabulary(tuple(self.vectors), table)
+
+    def word_vocabulary(self) -> WordVocabulary:
+        return self.vocabulary
+
+    def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
+        """Of the loss of a class: the weight lowers that of "positive"."""
+        direction = np.zeros(self.vocabulary.vectors.shape[1], dtype=np.float32)
+        direction[0] = -1.0 if label == 1 else 1.0
+        return [np.tile(direction, (len(text.words), 1)) for text in texts]
+
+    def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
+        return self.predict_proba([str(text.delete(index)) for text, index in places])
+
+    def represent(self, inputs: Sequence[TextInput]) -> tuple[Probabilities, NDArray[np.float32]]:
+        nothing = [0.0] * self.vocabulary.vectors.shape[1]
+        sums = [np.sum([self.vectors.get(word, nothing) for word in words_of(item)], axis=0) for item in inputs]
+        return self.predict_proba(inputs), np.array(sums, dtype=np.float32)
+
+    def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
+        falling = [(1 / np.arange(2, 2 + len(text.words))).astype(np.float32) for text in texts]
+        return falling if (layer, query) == (0, "mean") else [row[::-1] for row in falling]
 
 
 @dataclass

@@ -1,17 +1,19 @@
-"""Runs one attack on one text against a toy victim, through the engine."""
+"""Runs one attack on one text against a toy victim, through the engine; and a masked LM that reads words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.example import Example
-from stockade.core.protocols import Attack, Classifier, MaskedLanguageModel, SentenceEncoder
+from stockade.core.protocols import Attack, Classifier, Filling, MaskedLanguageModel, SentenceEncoder
 from stockade.core.seeds import derive_rng
 from stockade.core.text import Text
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from tests.toys import ListMaskedLM, words_of
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,30 @@ def attack(
     (finished,) = scheduler.run([Search(start, budget)])
     assert isinstance(finished.result, Trial), finished.result
     return Result(finished.result, finished.queries, finished.rows)
+
+
+def guesses(*words: str, score: float = 9.0) -> tuple[Filling, ...]:
+    """What a masked LM would also write in a place, by falling score; `##` marks a piece of a word."""
+    return tuple(
+        Filling(w.removeprefix("##"), score - i, not w.startswith("##"), hash(w) % 10_000) for i, w in enumerate(words)
+    )
+
+
+@dataclass
+class ReadingLM(ListMaskedLM):
+    """Guesses by the word it reads; rows of pieces are the more perplexing the later their first letter."""
+
+    table: dict[str, tuple[tuple[Filling, ...], ...]] | None = None
+
+    def predict(
+        self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
+    ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
+        assert self.table is not None
+        assert [len(words) for words in spans] == [len(words_of(text)) for text in texts]
+        return [
+            [tuple(piece[:count] for piece in self.table.get(text[start:end], ((),))) for start, end in words]
+            for text, words in zip(texts, spans, strict=True)
+        ]
+
+    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
+        return [float(sum(row)) for row in rows]

@@ -134,6 +134,62 @@ def test_the_number_of_operations_can_be_capped() -> None:
     assert capped.trial.reason == "no success with 2 operations"
 
 
+def test_only_so_many_proposals_are_tried() -> None:
+    weights, after = {"great": 1.0, "fine": 0.5, "bad": -1.0}, {"a": ["fine", "bad"]}
+    few = run(weights, after, BAE(mode="R", threshold=0.0, proposals=1))
+    assert (few.trial.status, few.queries) == ("failed", 1 + 3 + 1)
+    assert run(weights, after, BAE(mode="R", threshold=0.0, proposals=2)).words == ("a", "bad", "film")
+
+
+def test_the_threshold_is_on_the_scale() -> None:
+    """One word of three changed: a cosine of 0.667, 0.732 on the angular scale, 0.159 on tf."""
+    weights, after = {"great": 1.0, "bad": -1.0}, {"a": ["bad"]}
+    statuses = [run(weights, after, BAE(threshold=0.7, scale=scale)).trial.status for scale in ("angular", "cosine")]
+    assert statuses == ["success", "failed"]
+    assert run(weights, after, BAE(threshold=0.15, scale="tf")).trial.status == "success"
+    assert run(weights, after, BAE(threshold=0.17, scale="tf")).trial.status == "failed"
+
+
+def test_a_window_compares_less_than_the_whole_text() -> None:
+    """One word of four changed leaves a cosine of 0.75; in a window of three words 0.667."""
+    weights, after = {"great": 1.0, "bad": -1.0}, {"a": ["bad"]}
+    whole, window = BAE(threshold=0.7), BAE(threshold=0.7, window=3)
+    assert run(weights, after, whole, "a great old film").trial.status == "success"
+    assert run(weights, after, window, "a great old film").trial.status == "failed"
+
+
+def test_a_text_shorter_than_the_window_has_a_threshold_of_its_own_or_none() -> None:
+    weights, after = {"great": 1.0, "bad": -1.0}, {"a": ["bad"]}
+    outcomes = {short: run(weights, after, BAE(threshold=0.99, window=5, short=short)) for short in (None, 0.6, 0.7)}
+    assert [result.trial.status for result in outcomes.values()] == ["success", "success", "failed"]
+
+
+def test_drift_is_seen_from_the_original_alone() -> None:
+    """Two steps of 0.75 each from the text before; the second is 0.5 from the original."""
+    weights, after = {"alpha": 1.0, "beta": 1.0, "bad": -0.5, "ill": -0.5}, {"": ["bad"], "bad": ["ill"]}
+    near, far = BAE(threshold=0.7, reference="previous"), BAE(threshold=0.7, reference="original")
+    assert run(weights, after, near, "alpha beta gamma delta").words == ("bad", "ill", "gamma", "delta")
+    assert run(weights, after, far, "alpha beta gamma delta").trial.status == "failed"
+
+
+def test_nouns_and_verbs_exchange_when_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    class VerbTagger(OneTagTagger):
+        def tag_candidates(self, words: tuple[str, ...], index: int, candidates: list[str]) -> list[str]:
+            return ["VB"] * len(candidates)
+
+    monkeypatch.setattr("stockade.attacks.constraints.load_tagger", VerbTagger)
+    weights, after = {"great": 1.0, "run": -1.0}, {"a": ["run"]}
+    assert run(weights, after, BAE(threshold=0.0)).trial.status == "failed"
+    assert run(weights, after, BAE(threshold=0.0, noun_verb_exchange=True)).words == ("a", "run", "film")
+
+
+def test_stop_words_are_left_alone_when_asked() -> None:
+    weights, after = {"a": 1.0, "x": -1.0}, {"": ["x"]}
+    assert run(weights, after, BAE(threshold=0.0)).words == ("x", "great", "film")
+    spared = run(weights, after, BAE(threshold=0.0, stop_words="nltk"))
+    assert (spared.trial.status, spared.queries) == ("failed", 1 + 2)
+
+
 def test_the_presets_state_their_scales() -> None:
     paper, authors = make_attack("bae-r+i").options, make_attack("bae-r+i", "authors").options
     assert (paper["mode"], paper["scale"], paper["threshold"], paper["reference"]) == ("R+I", "cosine", 0.8, "original")

@@ -14,14 +14,8 @@ from stockade.attacks.bert_attack import BertAttack, best_combinations
 from stockade.attacks.importance import importance
 from stockade.core.example import Scores
 from stockade.core.protocols import Filling
-from tests.attacks.driving import Result, attack
-from tests.toys import BagEncoder, ListMaskedLM, WeightVictim, words_of
-
-
-def guesses(*words: str, score: float = 9.0) -> tuple[Filling, ...]:
-    return tuple(
-        Filling(w.removeprefix("##"), score - i, not w.startswith("##"), hash(w) % 10_000) for i, w in enumerate(words)
-    )
+from tests.attacks.driving import ReadingLM, Result, attack, guesses
+from tests.toys import BagEncoder, TableVictim, WeightVictim
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), min_size=1, max_size=4), min_size=1, max_size=5), st.integers(1, 40))
@@ -43,26 +37,6 @@ def test_importance_adds_the_rise_of_the_class_the_model_turns_to() -> None:
     assert importance(clean, Scores((0.5, 0.3, 0.2)), 0) == pytest.approx(0.1)
     assert importance(clean, Scores((0.2, 0.3, 0.5)), 0) == pytest.approx((0.6 - 0.2) + (0.5 - 0.1))
     assert importance(clean, Scores((0.3, 0.6, 0.1)), 0) == pytest.approx((0.6 - 0.3) + (0.6 - 0.3))
-
-
-@dataclass
-class ReadingLM(ListMaskedLM):
-    """Guesses by the word it reads; rows of pieces are the more perplexing the later their first letter."""
-
-    table: dict[str, tuple[tuple[Filling, ...], ...]] | None = None
-
-    def predict(
-        self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
-    ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
-        assert self.table is not None
-        assert [len(words) for words in spans] == [len(words_of(text)) for text in texts]
-        return [
-            [self.table.get(text[start:end], ((),)) for start, end in words]
-            for text, words in zip(texts, spans, strict=True)
-        ]
-
-    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
-        return [float(sum(row)) for row in rows]
 
 
 class NoAntonyms:
@@ -105,6 +79,58 @@ def test_words_of_several_pieces_are_put_together_and_ranked_by_perplexity() -> 
     assert result.words == ("some", "misled", "film")  # perplexities 3, 4, 52, 53: miskind, misled, unkind, unled
 
 
+UNKINDLY = {
+    "unkindly": (
+        (Filling("un", 5.0, True, 50), Filling("mis", 4.0, True, 1)),
+        (Filling("kind", 5.0, False, 2), Filling("led", 4.0, False, 3)),
+    )
+}
+"""In order of their sums of scores: unkind 10, unled and miskind 9, misled 8."""
+
+
+def test_of_each_piece_only_the_best_guesses_are_combined() -> None:
+    weights = {"unkindly": 1.0, "unkind": 0.9, "unled": 0.9, "miskind": 0.9, "misled": -1.0}
+    first = run(weights, UNKINDLY, BertAttack(per_piece=1), "some unkindly film")
+    assert (first.trial.status, first.queries) == ("failed", 1 + 2 + 1)
+    assert run(weights, UNKINDLY, BertAttack(per_piece=2), "some unkindly film").words == ("some", "misled", "film")
+
+
+def test_only_so_many_combinations_are_ranked() -> None:
+    weights = {"unkindly": 1.0, "unkind": 0.9, "unled": 0.9, "miskind": 0.9, "misled": -1.0}
+    three = run(weights, UNKINDLY, BertAttack(combinations=3), "some unkindly film")
+    assert (three.trial.status, three.queries) == ("failed", 1 + 2 + 3)
+    assert run(weights, UNKINDLY, BertAttack(combinations=4), "some unkindly film").words == ("some", "misled", "film")
+
+
+def test_only_so_many_guesses_are_asked_for() -> None:
+    weights, table = {"great": 1.0, "fine": 0.5, "bad": -1.0}, {"great": (guesses("fine", "bad"),)}
+    assert run(weights, table, BertAttack(guesses=1), "some great film").trial.status == "failed"
+    assert run(weights, table, BertAttack(guesses=2), "some great film").words == ("some", "bad", "film")
+
+
+def test_words_are_hidden_by_the_unknown_word() -> None:
+    """Hidden as "[UNK]" the model needs "great" more, hidden as "@" it needs "film"; either can be swapped."""
+    hidden = {"some [UNK] film": 0.1, "some great [UNK]": 0.9, "some @ film": 0.9, "some great @": 0.1}
+    victim = TableVictim(table={**hidden, "some bad film": 0.1, "some great flop": 0.1}, otherwise=0.9)
+    table = {"great": (guesses("bad"),), "film": (guesses("flop"),)}
+    for unknown, words in (("[UNK]", ("some", "bad", "film")), ("@", ("some", "great", "flop"))):
+        method = BertAttack(unknown=unknown)
+        assert attack(victim, "some great film", method, masked_lm=ReadingLM({}, table=table)).words == words
+
+
+def test_stop_words_are_left_alone_unless_told_otherwise() -> None:
+    weights, table = {"some": 1.0, "bad": -1.0}, {"some": (guesses("bad"),)}
+    assert run(weights, table, BertAttack(), "some great film").trial.status == "failed"
+    assert run(weights, table, BertAttack(stop_words="none"), "some great film").words == ("bad", "great", "film")
+
+
+def test_the_whole_text_can_be_compared_with_the_original() -> None:
+    """One word of three changed leaves a cosine of 0.667."""
+    weights, table = {"great": 1.0, "bad": -1.0}, {"great": (guesses("bad"),)}
+    assert run(weights, table, BertAttack(threshold=0.6), "some great film").words == ("some", "bad", "film")
+    assert run(weights, table, BertAttack(threshold=0.7), "some great film").trial.status == "failed"
+
+
 def test_a_candidate_that_does_not_help_is_taken_back() -> None:
     weights = {"alpha": 1.0, "beta": 0.5, "worse": 2.0, "gloom": -2.0}
     table = {"alpha": (guesses("worse"),), "beta": (guesses("gloom"),)}
@@ -124,6 +150,8 @@ def test_antonyms_by_vectors_are_words_far_apart(monkeypatch: pytest.MonkeyPatch
     assert run(weights, table, by_vectors, "some great film").words == ("some", "late", "film")
     table = {"great": (guesses("bad", "unlisted"),)}
     assert run(weights, table, by_vectors, "some great film").words == ("some", "unlisted", "film")
+    nearer = BertAttack(antonyms="vectors", min_word_cosine=0.39)
+    assert run(weights, table, nearer, "some great film").words == ("some", "bad", "film")
 
 
 def test_no_more_words_change_than_allowed() -> None:

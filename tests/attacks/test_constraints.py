@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 import pytest
 
-from stockade.attacks.bae import BAE
 from stockade.attacks.constraint_names import parse_constraint
 from stockade.attacks.constraints import (
     Both,
@@ -16,19 +12,14 @@ from stockade.attacks.constraints import (
     SamePos,
     edit_distance,
 )
-from stockade.attacks.deepwordbug import DeepWordBug
-from stockade.attacks.genetic import Genetic
-from stockade.attacks.pwws import PWWS
 from stockade.attacks.registry import make_attack
 from stockade.attacks.similarity import Similarity
-from stockade.attacks.textfooler import TextFooler
 from stockade.core.errors import OptionError, StockadeError
 from stockade.core.text import Text
 from stockade.engine.language import EmbeddingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
-from tests.attacks.driving import attack
-from tests.toys import BagEncoder, ListMaskedLM, WeightVictim
+from tests.toys import BagEncoder, WeightVictim
 
 FILM = Text.parse("we saw the good film today")
 
@@ -135,25 +126,3 @@ def test_an_attack_takes_a_constraint_as_an_option_and_describes_it_as_text() ->
     assert again.attack == named.attack
     with pytest.raises(OptionError):
         make_attack("pwws", constraint=7)
-
-
-MLM = ListMaskedLM({"the": ["bad", "dreadful"]})
-ATTACKS = [
-    BAE(mode="R", threshold=0.0, same_pos=False),
-    TextFooler(threshold=0.0, window=None, min_cosine=0.0, same_pos=False),
-    PWWS(),
-    PWWS(choose_again=True),
-    DeepWordBug(),
-    DeepWordBug(one_shot=False, scoring="replace-1"),
-    Genetic(generations=2, population=4, max_changed=None),
-]
-
-
-@pytest.mark.parametrize("method", ATTACKS, ids=lambda method: type(method).__name__)
-def test_every_attack_obeys_the_users_constraint(method: Any) -> None:
-    victim = WeightVictim({"good": 1.0}, bias=-0.5)
-    free = attack(victim, str(FILM), method, masked_lm=MLM, encoder=BagEncoder())
-    assert free.trial.status == "success", free.trial.reason
-    bound = dataclasses.replace(method, constraint=MaxEditDistance(0))
-    tied = attack(victim, str(FILM), bound, masked_lm=MLM, encoder=BagEncoder())
-    assert tied.trial.status == "failed"

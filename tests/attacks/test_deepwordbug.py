@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +20,7 @@ from stockade.engine.requests import Score
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
 from tests.attacks.driving import attack
-from tests.toys import RandomVictim, WeightVictim
+from tests.toys import RandomVictim, TableVictim, WeightVictim
 
 
 @given(st.integers(0, 1000), st.lists(st.sampled_from("abcde"), min_size=1, max_size=8), st.integers(2, 5))
@@ -118,6 +120,53 @@ def test_the_same_seed_makes_the_same_misspellings() -> None:
     other = {attack(victim, "a great film", DeepWordBug(), seed=seed).words for seed in range(20)}
     assert len(same) == 1
     assert len(other) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "misspelled"),
+    [
+        ({"tail_weight": 1.0}, "beta"),
+        ({"tail_weight": 0.5}, "alpha"),
+        ({"tail_weight": 0.0}, "alpha"),
+        ({"scoring": "temporal", "tail_weight": 9.0}, "alpha"),
+        ({"scoring": "tail", "tail_weight": 0.0}, "beta"),
+    ],
+)
+def test_the_combined_score_adds_the_tail_with_its_weight(options: dict[str, Any], misspelled: str) -> None:
+    """Temporal scores 0.8 - 0.5 = 0.3 and 0.9 - 0.8 = 0.1; tail scores 0.9 - 0.85 = 0.05 and 0.85 - 0.5 = 0.35.
+
+    Together 0.35 and 0.45; with half the tail 0.325 and 0.275. The weight is that of the combined score alone.
+    """
+    victim = TableVictim(table={"alpha beta": 0.9, "alpha": 0.8, "beta": 0.85}, otherwise=0.9)
+    attack(victim, "alpha beta", DeepWordBug(transforms=("delete",), max_edit_distance=1, **options))
+    final = str(victim.asked[-1]).split()
+    assert [before for before, after in zip(("alpha", "beta"), final, strict=True) if before != after] == [misspelled]
+
+
+def test_words_are_hidden_by_the_unknown_word() -> None:
+    victim = TableVictim(table={"@ beta": 0.6, "alpha @": 0.5}, otherwise=0.9)
+    greedy = DeepWordBug(scoring="replace-1", one_shot=False, unknown="@", transforms=("delete",), max_changed=0.5)
+    attack(victim, "alpha beta", greedy)
+    assert victim.asked[1:3] == ["@ beta", "alpha @"]
+    assert str(victim.asked[3]).startswith("alpha ")  # "beta" is needed more
+
+
+def test_stop_words_are_not_misspelled() -> None:
+    weights = {"those": 2.0, "film": 0.5}
+    greedy = DeepWordBug(transforms=("delete",))
+    result = attack(WeightVictim(weights, bias=-1.0), "those film", greedy)
+    assert (result.words[0] != "those", result.trial.status) == (True, "success")
+    spared = replace(greedy, stop_words="nltk")
+    assert attack(WeightVictim(weights, bias=-1.0), "those film", spared).trial.status == "failed"
+
+
+@pytest.mark.parametrize("one_shot", [True, False])
+def test_no_more_words_are_misspelled_than_the_share_allows(one_shot: bool) -> None:
+    victim = WeightVictim({"great": 2.0, "good": 1.0})
+    options = DeepWordBug(one_shot=one_shot, max_changed=0.5, transforms=("delete",))
+    assert attack(victim, "great good", options).trial.status == "failed"
+    assert str(victim.asked[-1]).endswith(" good")  # only "great" was touched
+    assert attack(victim, "great good", replace(options, max_changed=None)).trial.status == "success"
 
 
 def test_no_transform_is_an_error() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from stockade.core.text import Text
 from stockade.engine.requests import Score
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from stockade.lexicon.neighbours import Neighbours
 from tests.attacks.driving import attack
 from tests.toys import ListMaskedLM, WeightVictim
 
@@ -132,3 +134,50 @@ def test_no_plausible_neighbour_is_no_neighbour(monkeypatch: pytest.MonkeyPatch)
         WeightVictim({}, bias=1.0), "wa", Genetic(likely=None, max_drop=1.0), masked_lm=ListMaskedLM({"": ["wa"]})
     )
     assert (result.trial.status, result.trial.reason) == ("failed", "no word has a near neighbour")
+
+
+def test_no_more_neighbours_are_tried_than_asked_for() -> None:
+    victim = WeightVictim({"wa": 1.0}, bias=20.0)
+    attack(victim, "wa", Genetic(population=3, generations=1, likely=None, neighbours=2))
+    assert set(victim.asked) == {"wa", "wax", "way"}
+
+
+def test_neighbours_beyond_the_distance_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directions 45 and 90 degrees from the word's: squared distances 2 - 2 cos of 0.59 and 2."""
+    table = Neighbours(("word", "near", "far"), np.array([[9, 0], [9, 9], [0, 9]], dtype=np.int8))
+    monkeypatch.setattr("stockade.attacks.genetic.load_neighbours", lambda: table)
+    for distance, tried in ((0.5, {"word"}), (0.6, {"word", "near"}), (2.1, {"word", "near", "far"})):
+        victim = WeightVictim({}, bias=20.0)
+        attack(victim, "word", Genetic(population=2, generations=1, likely=None, max_squared_distance=distance))
+        assert {text for text in victim.asked if isinstance(text, str)} == tried
+
+
+def test_a_low_temperature_breeds_from_the_best_member_alone() -> None:
+    """Each member of the first population has one "z" word; that of "wa" is the best by far."""
+    words = [f"w{letter}" for letter in "abcdefgh"]
+    weights = {f"{word}z": -0.1 for word in words} | {"waz": -1.0}
+    bred = {}
+    for temperature in (1e-3, 1e3):
+        victim = WeightVictim(weights, bias=3.0)
+        method = Genetic(population=12, generations=1, likely=None, max_changed=None, temperature=temperature)
+        attack(victim, " ".join(words), method, seed=1)
+        second = [text for text in victim.asked if isinstance(text, str) and text.count("z") == 2]
+        bred[temperature] = {"waz" in text for text in second}
+    assert bred[1e-3] == {True}
+    assert False in bred[1e3]
+
+
+def test_stop_words_are_left_alone_unless_told_otherwise() -> None:
+    victim = WeightVictim({"was": 1.0, "wasz": -1.0})
+    small = Genetic(population=2, generations=1, likely=None)
+    assert attack(victim, "was film", small).trial.reason == "no word has a near neighbour"
+    assert attack(victim, "was film", replace(small, stop_words="none")).words == ("wasz", "film")
+
+
+def test_the_number_of_changes_is_rounded_down_or_up() -> None:
+    """0.3 of five words; two changes are needed."""
+    weights = {"waz": -4.0, "wbz": -4.0}
+    small = Genetic(population=12, generations=12, max_changed=0.3, likely=None)
+    assert attack(WeightVictim(weights, bias=5.0), "wa wb wc wd we", small).trial.status == "failed"
+    more = attack(WeightVictim(weights, bias=5.0), "wa wb wc wd we", replace(small, round_up=True))
+    assert more.words == ("waz", "wbz", "wc", "wd", "we")

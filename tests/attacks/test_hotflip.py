@@ -15,7 +15,7 @@ from stockade.core.errors import ModelError
 from stockade.core.protocols import WhiteBoxClassifier, WordVocabulary
 from stockade.core.text import Text
 from tests.attacks.driving import attack
-from tests.toys import WeightVictim
+from tests.toys import OpenVictim, WeightVictim
 
 WORDS = ("great", "fine", "odd", "bad", "film", "movie")
 VECTORS = np.array([[1, 0.0], [1, 0.1], [1, -0.5], [1, -0.6], [0.1, 1], [0, 1]], dtype=np.float32)
@@ -76,6 +76,29 @@ def test_no_more_than_the_allowed_number_of_flips() -> None:
     victim.bias = 20.0
     assert attack(victim, "great great great", HotFlip()).trial.reason == "no success with 2 flips"
     assert attack(victim, "great great great", HotFlip(max_changed=0.34)).trial.reason == "no success with 1 flips"
+
+
+def test_only_the_beam_is_scored() -> None:
+    """Three words are near "great"; by the gradient "bad" is the best."""
+    for beam, scored in ((1, 1), (2, 2), (9, 3)):
+        result = attack(LinearVictim(), "great", HotFlip(beam=beam, same_pos=False))
+        assert (result.words, result.queries) == (("bad",), 1 + scored)
+
+
+def test_the_number_of_flips_is_an_option() -> None:
+    """Each flip of "great" to "bad" lowers the log-odds from 1 to -6: one is enough from 2, two from 9."""
+    victim = LinearVictim()
+    victim.bias = 7.0
+    assert attack(victim, "great great", HotFlip(max_flips=1)).trial.reason == "no success with 1 flips"
+    assert attack(victim, "great great", HotFlip(max_flips=2)).words == ("bad", "bad")
+
+
+def test_stop_words_are_neither_flipped_nor_written_unless_told_otherwise() -> None:
+    victim = OpenVictim({"the": 1.0, "film": 0.5, "of": -2.0, "bad": -1.0}, {
+        "the": (1.0, 9.0), "film": (0.5, 9.0), "of": (-2.0, 9.0), "bad": (-1.0, 9.0),
+    })  # fmt: skip
+    assert attack(victim, "the film", HotFlip()).words == ("the", "bad")  # 1 - 1 is no longer positive
+    assert attack(victim, "the film", HotFlip(stop_words="none")).words == ("of", "film")
 
 
 def test_a_black_box_is_told_what_is_missing() -> None:

@@ -19,41 +19,11 @@ from stockade.attacks.registry import make_attack
 from stockade.attacks.synonym_list import SynonymList
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Example, Scores
-from stockade.core.protocols import AttentionQuery, Probabilities, WordVocabulary
-from stockade.core.text import Text, TextInput
-from stockade.lexicon.neighbours import Neighbours
+from stockade.core.protocols import Probabilities
+from stockade.core.text import Text
+from stockade.lexicon.neighbours import Neighbours, use_neighbours
 from tests.attacks.driving import attack
-from tests.toys import WeightVictim, words_of
-
-
-class OpenVictim(WeightVictim):
-    """A victim of weights that shows its inside: a sentence vector is the sum of its words' vectors, a zeroed word
-    weighs nothing, attention falls from left to right.
-    """
-
-    def __init__(self, weights: dict[str, float], vectors: dict[str, Sequence[float]] | None = None) -> None:
-        super().__init__(weights)
-        self.vectors = vectors or {word: (weight,) for word, weight in weights.items()}
-        table = np.array(list(self.vectors.values()), dtype=np.float32)
-        self.vocabulary = WordVocabulary(tuple(self.vectors), table)
-
-    def word_vocabulary(self) -> WordVocabulary:
-        return self.vocabulary
-
-    def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
-        raise NotImplementedError
-
-    def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
-        return self.predict_proba([str(text.delete(index)) for text, index in places])
-
-    def represent(self, inputs: Sequence[TextInput]) -> tuple[Probabilities, NDArray[np.float32]]:
-        width = self.vocabulary.vectors.shape[1]
-        sums = [np.sum([self.vectors.get(w, np.zeros(width)) for w in words_of(one)], axis=0) for one in inputs]
-        return self.predict_proba(inputs), np.array(sums, dtype=np.float32)
-
-    def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
-        return [1 / np.arange(2, 2 + len(text.words), dtype=np.float32) for text in texts]
-
+from tests.toys import OpenVictim, WeightVictim
 
 WEIGHTS = {"great": 3.0, "fine": 1.0, "film": 0.5, "dull": -1.0, "bad": -2.0, "awful": -4.0}
 
@@ -68,6 +38,36 @@ def test_the_word_the_model_points_at_is_replaced(name: str, changed: int) -> No
         assert [edit.index for edit in trial.text.edits] == [changed]
     else:
         assert trial.reason == f'no word of the vocabulary in place of "{("film", "great", "fine")[changed]}" fools it'
+
+
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        ({"where": "gs"}, 1),
+        ({"where": "asmax"}, 0),
+        ({"where": "asmin"}, 2),
+        ({"where": "asmax", "layer": 1}, 2),
+        ({"where": "asmax", "query": "first"}, 2),
+        ({"where": "gs", "layer": 1, "query": "first"}, 1),
+    ],
+)
+def test_the_layer_and_the_query_of_the_attention_can_be_chosen(options: dict[str, Any], changed: int) -> None:
+    """In layer 1, or from the first token, attention rises from left to right; what is missed does not ask for it."""
+    weights = {"film": 1.0, "great": 1.5, "fine": 1.0, "awful": -9.0}
+    trial = attack(OpenVictim(weights), "film great fine", OneWord(**options)).trial
+    assert trial.text is not None
+    assert [edit.index for edit in trial.text.edits] == [changed]
+
+
+def test_more_caution_asks_about_more_words() -> None:
+    victim = random_victim(0, words=3000)
+    best = sorted(victim.weights, key=lambda word: -victim.weights[word])
+    string = f"{best[20]} {best[300]} {best[450]}"
+    few, more, most = (
+        attack(victim, string, OneWord(how="ec", sample=60, caution=caution)).queries for caution in (1, 3, 1e6)
+    )
+    assert few < more < most
+    assert most >= len(best) - 1  # nothing is ruled out
 
 
 def test_ec_takes_the_nearest_word_that_fools() -> None:
@@ -176,6 +176,27 @@ def test_list_goes_from_left_to_right_and_puts_words_back(monkeypatch: pytest.Mo
     assert result.words == ("great", "fair", "film")
     assert victim.asked[1:3] == ["grand fine film", "great fair film"]
     assert attack(victim, "film film", SynonymList(), label=0).trial.reason == "no word has a synonym"
+
+
+@pytest.mark.parametrize(
+    ("options", "tried"),
+    [
+        ({}, []),
+        ({"max_squared_distance": 0.6}, ["near"]),
+        ({"max_squared_distance": 2.1}, ["near", "far"]),
+        ({"max_squared_distance": 2.1, "neighbours": 1}, ["near"]),
+        ({"max_squared_distance": 2.1, "stop_words": "function"}, []),
+    ],
+)
+def test_list_tries_the_nearest_synonyms_of_words_that_are_no_stop_words(
+    options: dict[str, Any], tried: list[str]
+) -> None:
+    """Directions 45 and 90 degrees from that of "those": squared distances 2 - 2 cos of 0.59 and 2."""
+    table = Neighbours(("those", "near", "far"), np.array([[9, 0], [9, 9], [0, 9]], dtype=np.int8))
+    victim = WeightVictim({}, bias=1.0)
+    with use_neighbours(table):
+        attack(victim, "those", SynonymList(**options))
+    assert victim.asked == ["those", *tried]
 
 
 @pytest.mark.parametrize("name", ["random", "list", "gs-gr", "gs-ec"])

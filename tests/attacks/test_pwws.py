@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from stockade.attacks.greedy import descending
 from stockade.attacks.pwws import PWWS, softmax
 from tests.attacks.driving import attack
-from tests.toys import WeightVictim
+from tests.toys import TableVictim, WeightVictim
 
 SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "great": ("outstanding", "big"),
@@ -64,15 +63,30 @@ def test_the_substitute_is_the_one_with_the_largest_drop_on_the_original() -> No
 
 
 def test_the_paper_weights_by_the_drop_and_textattack_by_the_score() -> None:
-    """H is invariant to a constant added to S, because of the soft-max, but not to one added to dP."""
+    """Saliencies 0.3 and 0.1 have the soft-max 0.55 and 0.45. Times the drops 0.12 and 0.15 that is 0.066 and 0.068:
+    "film" goes first. Times 1 - min p_y, 0.52 and 0.55, it is 0.286 and 0.248: "great" does. Either is enough.
+    """
+    hidden = {"[UNK] film": 0.3, "great [UNK]": 0.5}
+    swapped = {"big film": 0.48, "great picture": 0.45, "big picture": 0.4}
+    victim = TableVictim(table={**hidden, **swapped}, otherwise=0.6)
+    assert attack(victim, "great film", PWWS()).words == ("great", "picture")
+    assert attack(victim, "great film", PWWS(weight="score")).words == ("big", "film")
+
+
+def test_softmax_does_not_change_when_a_constant_is_added() -> None:
     saliency = [0.3, 0.1, 0.25]
-    assert softmax(saliency) == pytest.approx(softmax([s + 5.0 for s in saliency]))
-    drops = [0.02, 0.03, 0.021]
-    offset = 0.4
-    by_drop = descending([0, 1, 2], [s * d for s, d in zip(softmax(saliency), drops, strict=True)])
-    by_score = descending([0, 1, 2], [s * (d + offset) for s, d in zip(softmax(saliency), drops, strict=True)])
-    assert by_drop == [1, 0, 2]
-    assert by_score == [0, 2, 1]
+    assert sum(softmax(saliency)) == pytest.approx(1)
+    assert softmax([700.0, 700.0]) == [0.5, 0.5]
+    assert softmax(saliency) == pytest.approx(softmax([value + 5.0 for value in saliency]))
+
+
+def test_the_unknown_word_decides_the_saliency() -> None:
+    """Hidden as "[UNK]" great is needed more, hidden as "@" film is; synonyms of both lower the score alike."""
+    table = {"[UNK] film": 0.1, "great [UNK]": 0.6, "@ film": 0.6, "great @": 0.1}
+    swapped = {"big film": 0.45, "great picture": 0.45}
+    victim = TableVictim(table={**table, **swapped}, otherwise=0.6)
+    assert attack(victim, "great film", PWWS()).words == ("big", "film")
+    assert attack(victim, "great film", PWWS(unknown="@")).words == ("great", "picture")
 
 
 def test_a_word_whose_synonyms_change_little_waits_however_salient_it_is() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from stockade.attacks.registry import make_attack
 from stockade.attacks.textfooler import Accept, TextFooler
 from tests.attacks.driving import Result, attack
-from tests.toys import BagEncoder, WeightVictim
+from tests.toys import BagEncoder, TableVictim, WeightVictim
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,60 @@ def test_the_authors_keep_a_step_that_beats_the_original_even_if_it_is_worse_tha
     )
     attack(victim, "such great film scene", TextFooler(threshold=0.0, accept=accept), encoder=BagEncoder())
     assert str(victim.asked[-1]) == last
+
+
+def test_only_so_many_neighbours_are_tried() -> None:
+    weights = {"great": 1.0, "fine": 0.5, "bad": -1.0}
+    few = run(weights, TextFooler(threshold=0.0, candidates=1))
+    assert (few.trial.status, few.queries) == ("failed", 1 + 2 + 1 + 1)
+    assert run(weights, TextFooler(threshold=0.0, candidates=2)).words == ("such", "bad", "film")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"hide": "delete"}, ("such", "bad", "film")),
+        ({"hide": "unknown"}, ("such", "great", "movie")),
+        ({"hide": "unknown", "unknown": "@"}, ("such", "bad", "film")),
+    ],
+)
+def test_words_are_hidden_by_deletion_or_by_the_unknown_word(
+    options: dict[str, Any], words: tuple[str, ...]
+) -> None:
+    """Deleted, and hidden as "@", the model needs "great" more; hidden as "[UNK]" it needs "film"."""
+    needs_great = {"such film": 0.1, "such great": 0.8, "such @ film": 0.1, "such great @": 0.8}
+    needs_film = {"such [UNK] film": 0.8, "such great [UNK]": 0.1}
+    fooled = {"such bad film": 0.1, "such great movie": 0.1}
+    victim = TableVictim(table={**needs_great, **needs_film, **fooled}, otherwise=0.9)
+    method = TextFooler(threshold=0.0, **options)
+    assert attack(victim, "such great film", method, encoder=BagEncoder()).words == words
+
+
+def test_the_threshold_is_on_the_scale() -> None:
+    """One word of three changed leaves a cosine of 0.667, 0.732 on the angular scale."""
+    weights = {"great": 1.0, "bad": -1.0}
+    assert run(weights, TextFooler(threshold=0.7, window=None, scale="angular")).trial.status == "success"
+    assert run(weights, TextFooler(threshold=0.7, window=None, scale="cosine")).trial.status == "failed"
+
+
+def test_drift_is_seen_from_the_original_alone() -> None:
+    """Two steps of 0.75 each from the text before; the second is 0.5 from the original."""
+    weights = {"great": 1.0, "fine": 1.0, "bad": 0.2, "film": 1.0, "movie": -0.5}
+    options = {"threshold": 0.7, "window": None, "scale": "cosine"}
+    near, far = TextFooler(**options, reference="previous"), TextFooler(**options)  # type: ignore[arg-type]
+    assert run(weights, near, "such great film today").words == ("such", "bad", "movie", "today")
+    assert run(weights, far, "such great film today").trial.status == "failed"
+
+
+def test_stop_words_are_left_alone_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Synonyms(FakeNeighbours):
+        def neighbours(self, word: str, *, count: int = 50, min_cosine: float | None = None) -> tuple[Near, ...]:
+            return (Near("so", 0.9),) if word == "such" else ()
+
+    monkeypatch.setattr("stockade.attacks.textfooler.load_neighbours", Synonyms)
+    weights = {"such": 1.0, "so": -1.0}
+    assert run(weights, TextFooler(threshold=0.0)).trial.reason == "no word has a neighbour"
+    assert run(weights, TextFooler(threshold=0.0, stop_words="none")).words == ("so", "great", "film")
 
 
 def test_presets() -> None:
