@@ -1,0 +1,289 @@
+"""The numbers of an evaluation, from what the grid found."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from stockade.workflows.evaluate.answers import Votes
+from stockade.workflows.evaluate.measures import (
+    Interval,
+    Measure,
+    PairedTest,
+    ShareFields,
+    Shares,
+    attack_shares,
+    macro_f1,
+    measure,
+    paired,
+    share_over_seeds,
+)
+from stockade.workflows.evaluate.outcomes import (
+    Counts,
+    GridRow,
+    Outcome,
+    cell_outcomes,
+    is_complete,
+    row_outcomes,
+    undecided_texts,
+)
+from stockade.workflows.evaluate.spec import NONE
+from stockade.workflows.evaluate.views import DIRECT
+
+WORST = "worst case"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A part of the grid without numbers, and why; what is None stands for all of its kind."""
+
+    model: str
+    defense: str
+    attack: str | None
+    view: str | None
+    seed: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewShares(Shares):
+    """One attack in one view.
+
+    Parameters
+    ----------
+    mean_queries
+        Per text that was attacked.
+    against_direct
+        Whether it fools other texts than the direct view: gained are those that only the direct view fools.
+    """
+
+    mean_queries: float | None
+    against_direct: PairedTest | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttackShares(Shares):
+    """One attack: the worst of all its views by text.
+
+    Parameters
+    ----------
+    undecided
+        The most texts of a seed that are robust although something fools the model on them now and then.
+    views
+        Each view by itself.
+    """
+
+    undecided: int
+    views: Mapping[str, ViewShares]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanAnswers:
+    """Accuracy and macro F1 on the clean texts."""
+
+    accuracy: Measure
+    macro_f1: Measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedWithNone(PairedTest):
+    """A defense against none, under those attacks that both rows have met in full."""
+
+    attacks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One model in one chain of defenses.
+
+    Parameters
+    ----------
+    model, defense
+        Which.
+    deterministic
+        Whether it always gives a text the same answer.
+    views
+        The views in which it was attacked.
+    clean, premade
+        Its answers to the clean texts, and its accuracy on each pre-made set.
+    votes
+        What its votes tell a search, the mean over seeds; None if it does not vote.
+    attacks
+        By attack.
+    worst
+        Under all attacks in all views.
+    mcnemar
+        The test against the bare model by attack and for the worst case; None for the bare model itself.
+    remarks, warnings
+        What a reader should know of its defenses, and before believing its numbers.
+    """
+
+    model: str
+    defense: str
+    deterministic: bool
+    views: tuple[str, ...]
+    clean: CleanAnswers
+    premade: Mapping[str, Measure]
+    votes: Votes | None
+    attacks: Mapping[str, AttackShares]
+    worst: Shares
+    mcnemar: Mapping[str, ComparedWithNone | None] | None
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnmadeRow:
+    """A row that could not be made, or has not been yet; `failures` say why."""
+
+    model: str
+    defense: str
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the whole grid found.
+
+    Parameters
+    ----------
+    rows
+        In the order of models and defenses.
+    failures
+        What could not be run.
+    """
+
+    rows: tuple[Row | UnmadeRow, ...]
+    failures: tuple[Failure, ...]
+
+    @cached_property
+    def measured(self) -> tuple[Row, ...]:
+        """The rows that have numbers."""
+        return tuple(row for row in self.rows if isinstance(row, Row))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The warnings of all rows."""
+        return tuple(warning for row in self.measured for warning in row.warnings)
+
+    def described(self) -> dict[str, Any]:
+        """As `summary.json` holds it."""
+        return {
+            "rows": [_described(row) for row in self.rows],
+            "failures": [dataclasses.asdict(failure) for failure in self.failures],
+            "warnings": list(self.warnings),
+        }
+
+
+def _described(row: Row | UnmadeRow) -> dict[str, Any]:
+    if isinstance(row, UnmadeRow):
+        return {"model": row.model, "defense": row.defense, "made": False, "remarks": [], "warnings": []}
+    return {"made": True, **dataclasses.asdict(row)}
+
+
+def analyse_row(row: GridRow, bare: GridRow | None, attacks: Sequence[str], seeds: Sequence[int]) -> Row | UnmadeRow:
+    """The numbers of one row, without its warnings.
+
+    Parameters
+    ----------
+    row
+        What the grid found.
+    bare
+        The same model without a defense, to compare with.
+    attacks, seeds
+        All of the evaluation.
+    """
+    if not row.answers:
+        return UnmadeRow(row.model, row.defense)
+    answers = row.answers
+    first = answers[seeds[0]]
+    mcnemar: dict[str, ComparedWithNone | None] | None = None
+    if row.defense != NONE and bare is not None and bare.answers:
+        mcnemar = {attack: _compare(row, bare, [attack], seeds) for attack in attacks}
+        mcnemar[WORST] = _compare(row, bare, attacks, seeds)
+    return Row(
+        model=row.model,
+        defense=row.defense,
+        deterministic=first.deterministic,
+        views=row.views,
+        clean=CleanAnswers(
+            share_over_seeds({seed: answers[seed].clean.correct() for seed in seeds}),
+            measure({seed: Interval(_macro_f1(row, seed)) for seed in seeds}),
+        ),
+        premade={
+            name: share_over_seeds({seed: answers[seed].premade[name].correct() for seed in seeds})
+            for name in first.premade
+        },
+        votes=_mean_votes([votes for seed in seeds if (votes := answers[seed].votes) is not None]),
+        attacks={attack: _attack(row, attack, seeds) for attack in attacks},
+        worst=Shares(**_worst(row, attacks, seeds)),
+        mcnemar=mcnemar,
+        remarks=first.remarks,
+    )
+
+
+def _attack(row: GridRow, attack: str, seeds: Sequence[int]) -> AttackShares:
+    return AttackShares(
+        **_worst(row, [attack], seeds),
+        undecided=max((undecided_texts(row, attack, seed) for seed in seeds), default=0),
+        views={view: _view(row, attack, view, seeds) for view in row.views},
+    )
+
+
+def _view(row: GridRow, attack: str, view: str, seeds: Sequence[int]) -> ViewShares:
+    cells = {seed: row.cells[attack, view, seed] for seed in seeds if (attack, view, seed) in row.cells}
+    queries = [cell.mean_queries for cell in cells.values() if cell.mean_queries is not None]
+    return ViewShares(
+        **attack_shares({seed: Counts.of(cell_outcomes(cell.statuses)) for seed, cell in cells.items()}, len(seeds)),
+        mean_queries=round(fmean(queries), 6) if queries else None,
+        against_direct=_against_direct(row, attack, view, seeds),
+    )
+
+
+def _against_direct(row: GridRow, attack: str, view: str, seeds: Sequence[int]) -> PairedTest | None:
+    if view == DIRECT:
+        return None
+    pairs = [
+        (cell_outcomes(row.cells[attack, view, seed].statuses), cell_outcomes(direct.statuses))
+        for seed in seeds
+        if (attack, view, seed) in row.cells and (direct := row.cells.get((attack, DIRECT, seed))) is not None
+    ]
+    return paired(pairs) if pairs else None
+
+
+def _worst(row: GridRow, attacks: Sequence[str], seeds: Sequence[int]) -> ShareFields:
+    by_seed = {seed: row_outcomes(row, seed, attacks) for seed in seeds}
+    counts = {seed: Counts.of(outcomes) for seed, outcomes in by_seed.items() if outcomes is not None}
+    return {**attack_shares(counts, len(seeds)), "complete": is_complete(row, seeds, attacks)}
+
+
+def _compare(row: GridRow, bare: GridRow, attacks: Sequence[str], seeds: Sequence[int]) -> ComparedWithNone | None:
+    """The defense against none; None if there is no attack that both have met in full."""
+    common = [attack for attack in attacks if all(is_complete(each, seeds, [attack]) for each in (row, bare))]
+    pairs: list[tuple[dict[str, Outcome], dict[str, Outcome]]] = []
+    for seed in seeds:
+        defended, undefended = row_outcomes(row, seed, common), row_outcomes(bare, seed, common)
+        if defended is None or undefended is None:
+            return None
+        pairs.append((defended, undefended))
+    test = paired(pairs)
+    return ComparedWithNone(texts=test.texts, gained=test.gained, lost=test.lost, p=test.p, attacks=tuple(common))
+
+
+def _macro_f1(row: GridRow, seed: int) -> float | None:
+    clean = row.answers[seed].clean
+    return macro_f1(clean.labels, clean.predicted)
+
+
+def _mean_votes(by_seed: Sequence[Votes]) -> Votes | None:
+    if not by_seed:
+        return None
+
+    def mean(name: str) -> float | None:
+        values = [value for votes in by_seed if (value := getattr(votes, name)) is not None]
+        return fmean(values) if values else None
+
+    return Votes(mean("entropy"), mean("unanimous"), mean("same_answer"))

@@ -1,0 +1,163 @@
+"""The tables of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stockade.report.document import Cell, Table
+from stockade.report.numbers import NOT_AVAILABLE, number, p_value, plain_percent
+from stockade.workflows.evaluate.analysis import WORST, Analysis, Row, UnmadeRow
+from stockade.workflows.evaluate.measures import Interval, Measure, PairedTest, Shares
+from stockade.workflows.evaluate.views import SOURCE, VIEWS
+
+_NOT_ATTACKED = "–"
+
+
+def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str], seeds: int) -> Table:
+    """Like the papers': a row for each model and defense. An attack's numbers are its worst over all views, by text.
+
+    The worst case of all comes first: it must be in sight however many attacks there are.
+    """
+    columns = ["model", "defense", "clean accuracy", WORST, "macro F1", *(f"pre-made {name}" for name in premade)]
+    for attack in attacks:
+        columns += [f"{attack}, robust", f"{attack}, success"]
+    rows = [_main_row(row, attacks, premade, len(columns)) for row in analysis.rows]
+    around = ", drawn around those of all seeds, and the 95 % t-interval of the mean over seeds" if seeds > 1 else ""
+    again = (
+        " A model that is random by itself may be wrong again on a text it got right when it was asked for its clean "
+        "accuracy: such texts count neither as robust nor as fooled."
+    )
+    caption = (
+        f"Shares with 95 % Wilson intervals{around}. Robust: right on the clean text, and the attack fails in every "
+        "view; success: fooled in some view, of the texts the model gets right. Worst case: survives every attack in "
+        f"every view.{again if any(map(_is_random_by_itself, analysis.measured)) else ''} Every success was confirmed "
+        "on the defended model itself. “≤” and “≥” mark rows in which something could not be run: what was not "
+        "attacked was not survived."
+    )
+    return Table(columns, rows, caption=caption, numeric=range(2, len(columns)), grouped=1)
+
+
+def _main_row(row: Row | UnmadeRow, attacks: Sequence[str], premade: Sequence[str], columns: int) -> list[str | Cell]:
+    if isinstance(row, UnmadeRow):
+        return [row.model, row.defense, *[NOT_AVAILABLE] * (columns - 2)]
+    cells: list[str | Cell] = [row.model, row.defense]
+    cells += [share_cell(row.clean.accuracy), bounded(row.worst), share_cell(row.clean.macro_f1)]
+    cells += [share_cell(row.premade[name]) for name in premade]
+    for attack in attacks:
+        shares = row.attacks[attack]
+        success = share_cell(shares.success_rate, "" if shares.complete else "≥ ")
+        cells += [bounded(shares), success]
+    return cells
+
+
+def _is_random_by_itself(row: Row) -> bool:
+    """Whether an attack met another clean accuracy than the clean pass."""
+    clean = row.clean.accuracy.value
+    return any(shares.clean_accuracy.value not in (None, clean) for shares in row.attacks.values())
+
+
+def view_table(analysis: Analysis, eot_samples: int) -> Table:
+    """Robust accuracy in each view."""
+    views = [view for view in VIEWS if any(view in row.views for row in analysis.measured)]
+    rows: list[tuple[str | Cell, ...]] = []
+    for row in analysis.measured:
+        for attack, shares in row.attacks.items():
+            cells = [
+                share_cell(shares.views[view].robust_accuracy) if view in shares.views else Cell(_NOT_ATTACKED)
+                for view in views
+            ]
+            queries = [view.mean_queries for view in shares.views.values() if view.mean_queries is not None]
+            mean = sum(queries) / len(queries) if queries else None
+            rows.append((row.model, row.defense, attack, *cells, number(mean)))
+    source = " Source: they see the model that texts are transferred from." if SOURCE in views else ""
+    caption = (
+        "Direct: searches query the defended model, with fresh random choices. EOT (expectation over the model's "
+        f"randomness): they see the mean of {eot_samples} answers. Surrogate: they see the defense with mean "
+        f"probabilities in place of votes or logits. Transfer: they see the bare model.{source} A defense that holds "
+        "only in the direct view hides where its weakness is, and does not remove it. Queries: the mean over views; a "
+        "mean of answers counts as one."
+    )
+    columns = ("model", "defense", "attack", *views, "queries")
+    return Table(columns, rows, caption=caption, numeric=range(3, len(columns)), grouped=2)
+
+
+def vote_table(analysis: Analysis) -> Table | None:
+    """How much the votes of voting defenses tell a search; None if none votes."""
+    rows = [
+        (
+            row.model,
+            row.defense,
+            number(row.votes.entropy, 3),
+            plain_percent(row.votes.unanimous),
+            plain_percent(row.votes.same_answer),
+        )
+        for row in analysis.measured
+        if row.votes is not None
+    ]
+    columns = ("model", "defense", "mean entropy", "unanimous", "same answer with a word less")
+    caption = (
+        "Of the distribution of votes on the clean texts: mean entropy (natural logarithm), texts on which all copies "
+        "agree, and texts with one word less that get the very same one-hot answer."
+    )
+    return Table(columns, rows, caption=caption, numeric=range(2, 5), grouped=1) if rows else None
+
+
+def test_table(analysis: Analysis, attacks: Sequence[str], seeds: int) -> Table | None:
+    """Each defense against none, on the same texts; None if there is no defense."""
+    columns = ("model", "defense", *attacks, WORST)
+    rows = [
+        (row.model, row.defense, *(_test(row.mcnemar[name]) for name in columns[2:]))
+        for row in analysis.measured
+        if row.mcnemar is not None
+    ]
+    how = (
+        "+ texts that are robust with more seeds in the defense, − with more seeds without it. The seeds of a text go "
+        "together (sign flips by text; with one seed that is McNemar's exact test)."
+        if seeds > 1
+        else "McNemar's exact test on the same texts: + robust only with the defense, − robust only without it."
+    )
+    caption = (
+        f"{how} Not corrected for the number of tests. A defended model meets more searches than the bare one, because "
+        "it is attacked in more views: a gain is in spite of that, a small loss may be because of it."
+    )
+    return Table(columns, rows, caption=caption, numeric=range(2, len(columns)), grouped=1) if rows else None
+
+
+def seed_table(analysis: Analysis, seeds: Sequence[int]) -> Table:
+    """The worst case of each seed with its Wilson interval, and of all."""
+    rows: list[tuple[str | Cell, ...]] = []
+    for row in analysis.measured:
+        robust = row.worst.robust_accuracy
+        cells = [_seed_cell(robust.by_seed.get(str(seed))) for seed in seeds]
+        rows.append((row.model, row.defense, *cells, _seed_cell(robust.over_seeds)))
+    columns = ("model", "defense", *(f"seed {seed}" for seed in seeds), "mean, t-interval")
+    caption = "The texts are the same for all seeds, the random choices of defenses and attacks are not."
+    return Table(columns, rows, caption=caption, numeric=range(2, len(columns)), grouped=1)
+
+
+def share_cell(measure: Measure, sign: str = "") -> Cell:
+    """A share in percent with its Wilson interval and, if there are several seeds, the t-interval over them."""
+    if measure.value is None:
+        return Cell(NOT_AVAILABLE)
+    details = []
+    if measure.low is not None and measure.high is not None:
+        details.append(f"{100 * measure.low:.1f}–{100 * measure.high:.1f}")
+    over = measure.over_seeds
+    if over is not None and over.low is not None and over.high is not None:
+        details.append(f"t-interval {100 * over.low:.0f}–{100 * over.high:.0f}")
+    return Cell(f"{sign}{plain_percent(measure.value)}", ", ".join(details))
+
+
+def bounded(shares: Shares) -> Cell:
+    """Robust accuracy, which is only a bound where a cell is missing: what was not attacked was not survived."""
+    return share_cell(shares.robust_accuracy, "" if shares.complete else "≤ ")
+
+
+def _seed_cell(interval: Interval | None) -> Cell:
+    if interval is None or interval.low is None or interval.high is None:
+        return Cell(NOT_AVAILABLE)
+    return Cell(plain_percent(interval.value), f"{100 * interval.low:.1f}–{100 * interval.high:.1f}")
+
+
+def _test(test: PairedTest | None) -> str:
+    return NOT_AVAILABLE if test is None else f"+{test.gained} −{test.lost}, {p_value(test.p)}"
