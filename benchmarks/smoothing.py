@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from stockade.core.text import TextInput
-from stockade.datasets import load_data
+from stockade.datasets.load import load_data
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
 from stockade.models import load_model
@@ -75,9 +75,9 @@ def measure(victim: str, number: int, copies: int, rate: float, repeat: int) -> 
     texts = [row.input for row in islice(load_data("builtin:reviews").rows(), number)]
     defense = RanMask(rate=rate, copies=copies)
     recording = Recording(model)
-    Defended("ranmask", defense, recording).predict_proba(texts)  # also warms up
+    Defended(name="ranmask", defense=defense, inner=recording).predict_proba(texts)  # also warms up
     distinct = len({one.key for one in model.encode(recording.copies)})
-    defended = cpu_seconds(lambda: Defended("ranmask", defense, model).predict_proba(texts), repeat)
+    defended = cpu_seconds(lambda: Defended(name="ranmask", defense=defense, inner=model).predict_proba(texts), repeat)
     sizes = {size: cpu_seconds(lambda size=size: bare(model, recording.copies, size), repeat) for size in BATCH_SIZES}  # type: ignore[misc]
     best = min(sizes, key=lambda size: sizes[size])
     return {

@@ -8,8 +8,8 @@ from pathlib import Path
 from stockade.core.errors import ModelError, OptionError, RunError
 from stockade.core.text import TextInput
 from stockade.defenses.detector import Detector
+from stockade.defenses.detector import fit_detector as fit
 from stockade.defenses.detector_features import FEATURES
-from stockade.defenses.detector_fit import fit_detector as fit
 from stockade.jobs import ModelOptions
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import check_answers

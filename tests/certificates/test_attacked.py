@@ -28,7 +28,7 @@ CASES = sorted(attacks().keys() - INSERTING - NEEDS_ATTENTION)
 @pytest.fixture(scope="module")
 def exact() -> Classifier:
     """The built-in CNN with every mask asked: the very classifier that certificates speak of."""
-    return Defended("every-mask", EveryMask(RATE), st.load_model("builtin:sentiment-cnn"))
+    return Defended(name="every-mask", defense=EveryMask(RATE), inner=st.load_model("builtin:sentiment-cnn"))
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_attacks_by_attention_change_no_certified_class(name: str) -> None:
     """One word each, on a small model with attention; where nothing is certified they may succeed, and one does."""
     network, tokenizer = build("BiLSTM-attention", seed=3)
     model = HuggingFaceClassifier(network, tokenizer)
-    attentive = Defended("every-mask", EveryMask(RATE), model)
+    attentive = Defended(name="every-mask", defense=EveryMask(RATE), inner=model)
     texts = ["a great film truly great", "what a bad bad movie", "not good not bad at all", "the film is not a movie"]
     labels = [attentive.labels[label] for label in attentive.predict_proba(texts).argmax(1)]
     rows = list(zip(texts, labels, strict=True))

@@ -15,7 +15,7 @@ import stockade as st
 from stockade.certificates.betting_evidence import BettingEvidence
 from stockade.certificates.certificate import Certificate
 from stockade.certificates.evidence import read_evidence
-from stockade.certificates.masked_copies import MaskedCopies
+from stockade.certificates.methods.ranmask import MaskedCopies
 from stockade.certificates.registry import make_method, methods
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.masks import masks_by_number
@@ -66,7 +66,7 @@ def test_no_change_within_the_radius_changes_the_exact_smoothed_class(rate: floa
         ("moving and good and fun", "positive"),
     ]
     robust = st.defend(VICTIM, "ranmask", rate=rate)
-    exact = Defended("every", EveryMask(rate), VICTIM)
+    exact = Defended(name="every", defense=EveryMask(rate), inner=VICTIM)
     found = certified(robust, "ranmask-exact", "ranmask-gap", "ranmask-lf", rows=rows)
     attackers = ["good", "bad", "moving", "dull", "qzx"]
     largest = 0
@@ -102,7 +102,7 @@ def test_samples_choose_the_class_with_copies_that_are_not_counted() -> None:
     assert one.copies == 40 + read_evidence(one.evidence or {}).copies
     assert one.predicted == "positive"
     assert one.radius is not None
-    copies = MaskedCopies(tuple(text.split()), None, 4, "[MASK]", one.seed)
+    copies = MaskedCopies(words=tuple(text.split()), premise=None, kept=4, mask="[MASK]", seed=one.seed)
     chosen, counted = copies.masks("selection", 0, 40), copies.masks("estimation", 0, 50)
     assert chosen.sum(1).tolist() == [4] * 40
     assert chosen[:40].tolist() != counted[:40].tolist()
@@ -111,7 +111,7 @@ def test_samples_choose_the_class_with_copies_that_are_not_counted() -> None:
 
 def test_the_numbered_copies_do_not_depend_on_how_many_are_asked_at_once() -> None:
     for words in (20, 60):  # drawn without and with replacement
-        copies = MaskedCopies(tuple("w" * words), None, 6, "[MASK]", 5)
+        copies = MaskedCopies(words=tuple("w" * words), premise=None, kept=6, mask="[MASK]", seed=5)
         assert (copies.population is None) == (words == 60)
         assert copies.masks("estimation", 50, 75).tolist() == copies.masks("estimation", 50, 75).tolist()
         assert copies.masks("estimation", 0, 50).tolist() != copies.masks("selection", 0, 50).tolist()
@@ -287,7 +287,7 @@ def test_a_text_that_the_model_cuts_is_said_to_be_cut_and_the_certificate_holds(
         network.classifier.weight *= 40
     model = HuggingFaceClassifier(network, tiny_tokenizer(maximum=6))
     text = "the film was great the film was bad"
-    robust, exact = st.defend(model, "ranmask", rate=0.8), Defended("every", EveryMask(0.8), model)
+    robust, exact = st.defend(model, "ranmask", rate=0.8), Defended(name="every", defense=EveryMask(0.8), inner=model)
     rows = [(text, model.labels[0]), ("great film", model.labels[0])]
     long, short = certified(robust, "ranmask-exact", rows=rows).values()
     assert (long.truncated, short.truncated) == (True, False)

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from stockade.models.encoding import TextEncoder
-from stockade.training.kit import TrainingKit
-from stockade.training.objective import Batch, CrossEntropy
+from stockade.training.objective import Batch, CrossEntropy, TrainingKit
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.training.tiny import build
 
@@ -32,21 +31,49 @@ def make_kit(dropout: float = 0.0, seed: int = 0, **fields: Any) -> TrainingKit:
     model.train()
     encoder = TextEncoder.of(tokenizer, model, ("input_ids", "attention_mask", "token_type_ids"))
     plain = fields.pop("plain", CrossEntropy())
-    return TrainingKit(model, tokenizer, encoder, CLASSES, TEXTS, LABELS, plain, 0, False, **fields)
+    return TrainingKit(
+        network=model,
+        tokenizer=tokenizer,
+        encoder=encoder,
+        classes=CLASSES,
+        inputs=TEXTS,
+        labels=LABELS,
+        plain=plain,
+        seed=0,
+        trained=False,
+        **fields,
+    )
 
 
 def pair_kit(maximum: int = 24) -> TrainingKit:
     """A kit around a tiny BERT, whose tokenizer marks where texts begin and end and reads words in pieces."""
     model, tokenizer = tiny_bert(), tiny_tokenizer(maximum)
     encoder = TextEncoder.of(tokenizer, model, ("input_ids", "attention_mask", "token_type_ids"))
-    return TrainingKit(model, tokenizer, encoder, CLASSES, TEXTS, LABELS, CrossEntropy(), 0, False)
+    return TrainingKit(
+        network=model,
+        tokenizer=tokenizer,
+        encoder=encoder,
+        classes=CLASSES,
+        inputs=TEXTS,
+        labels=LABELS,
+        plain=CrossEntropy(),
+        seed=0,
+        trained=False,
+    )
 
 
 def make_batch(kit: TrainingKit, texts: Sequence[Any] = TEXTS, labels: Sequence[int] = LABELS, seed: int = 7) -> Batch:
     def encode(inputs: Sequence[Any]) -> dict[str, Tensor]:
         return kit.encoder.tensors(kit.encoder.encode(inputs), torch.device("cpu"))
 
-    return Batch(tuple(texts), torch.tensor(labels), encode(texts), Random(seed), encode, torch.autograd.backward)
+    return Batch(
+        inputs=tuple(texts),
+        labels=torch.tensor(labels),
+        tensors=encode(texts),
+        rng=Random(seed),
+        encode=encode,
+        backward=torch.autograd.backward,
+    )
 
 
 def loss_at(model: Any, batch: Batch, vectors: Tensor) -> Tensor:

@@ -15,8 +15,7 @@ from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
-from stockade.defenses.abstaining import ABSTAIN, predict_or_abstain
-from stockade.defenses.combine import Combination
+from stockade.defenses.combine import ABSTAIN, Combination, predict_or_abstain
 from stockade.defenses.defended import Defended
 from stockade.defenses.deletion import Deletion
 from stockade.defenses.mask_top import MaskTop
@@ -47,7 +46,7 @@ class Counted:
 
 
 def answer(alpha: float, *votes: int) -> object:
-    model = Defended("counted", Counted(votes), RandomVictim(classes=len(votes)))
+    model = Defended(name="counted", defense=Counted(votes), inner=RandomVictim(classes=len(votes)))
     return predict_or_abstain(model, ["a film"], alpha=alpha)[0]
 
 
@@ -71,7 +70,7 @@ def test_a_unanimous_vote_is_an_answer(votes: tuple[int, ...]) -> None:
 
 def test_a_text_without_words_has_one_copy_which_agrees_with_itself() -> None:
     """The model says 52 %: of a hundred copies that would be an even split."""
-    model = Defended("ranmask", RanMask(copies=100), WeightVictim({}, bias=0.1))
+    model = Defended(name="ranmask", defense=RanMask(copies=100), inner=WeightVictim({}, bias=0.1))
     assert predict_or_abstain(model, ["", ("a premise", " ")]) == ["positive", "positive"]
 
 
@@ -80,17 +79,17 @@ def test_copies_that_are_all_alike_prove_nothing() -> None:
     model = st.load_model("builtin:sentiment-cnn")
     for copies in (3, 20):
         with pytest.raises(OptionError, match=r"mask-top does not draw the copies .* at random"):
-            predict_or_abstain(Defended("mask-top", MaskTop(copies=copies), model), ["a dull film"])
+            predict_or_abstain(Defended(name="mask-top", defense=MaskTop(copies=copies), inner=model), ["a dull film"])
 
 
 def test_only_defenses_that_draw_their_copies_one_by_one_can_abstain() -> None:
     drawing = {name for name, entry in defenses().items() if getattr(entry.implementation, "independent_copies", False)}
     assert drawing == {"ranmask", "safer", "deletion", "hull"}
     for name in drawing - {"hull"}:
-        model = Defended(name, make_defense(name, copies=20).defense, WeightVictim({}, bias=5.0))
+        model = Defended(name=name, defense=make_defense(name, copies=20).defense, inner=WeightVictim({}, bias=5.0))
         assert predict_or_abstain(model, ["a film of sorts"]) == ["positive"]
     for name in ("partition", "five", "hull"):  # hull has no copies unless it is asked for some
-        model = Defended(name, make_defense(name).defense, st.load_model("builtin:sentiment-cnn"))
+        model = Defended(name=name, defense=make_defense(name).defense, inner=st.load_model("builtin:sentiment-cnn"))
         with pytest.raises(OptionError, match=f"{name} does not draw"):
             predict_or_abstain(model, ["a film"])
     with pytest.raises(OptionError, match="inside a defense whose copies vote"):
@@ -99,5 +98,5 @@ def test_only_defenses_that_draw_their_copies_one_by_one_can_abstain() -> None:
 
 def test_copies_without_words_do_not_vote() -> None:
     """The model is sure of the text, but no copy has a word of it left, so nothing was voted on."""
-    model = Defended("deletion", Deletion(kept_chance=1e-9, copies=8), WeightVictim({}, bias=5.0))
+    model = Defended(name="deletion", defense=Deletion(kept_chance=1e-9, copies=8), inner=WeightVictim({}, bias=5.0))
     assert predict_or_abstain(model, ["film"]) == [ABSTAIN]

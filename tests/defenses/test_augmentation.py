@@ -17,11 +17,10 @@ from stockade.core.example import Example
 from stockade.core.protocols import Attack
 from stockade.core.records import Outcome
 from stockade.core.text import Text, TextInput
-from stockade.defenses.adversarial import attacked_texts as module
-from stockade.defenses.adversarial.attacked_texts import attacked_texts, load_victim
-from stockade.defenses.augmentation import Augmentation
+from stockade.defenses import augmentation as module
+from stockade.defenses.augmentation import Augmentation, attacked_texts, load_victim
+from stockade.defenses.chain import combined_objective, combined_rewrite
 from stockade.defenses.registry import make_defense
-from stockade.defenses.trained import combined_objective, combined_rewrite
 from stockade.engine.requests import Score
 from stockade.training import recording
 from stockade.training.job import train
@@ -117,13 +116,13 @@ def attacked(text: TextInput) -> TextInput:
 
 
 def test_add_keeps_all_texts_and_adds_what_the_attack_left() -> None:
-    inputs, labels = Augmentation("toy").rewrite(TEXTS, LABELS, CLASSES, 0)
+    inputs, labels = Augmentation(model="toy").rewrite(TEXTS, LABELS, CLASSES, 0)
     assert inputs == [*TEXTS, *map(attacked, TEXTS[:20])]
     assert labels == [*LABELS, *LABELS[:20]]
 
 
 def test_replace_keeps_the_number_of_texts() -> None:
-    defense = Augmentation("toy", variant="replace")
+    defense = Augmentation(model="toy", variant="replace")
     inputs, labels = defense.rewrite(TEXTS, LABELS, CLASSES, 4)
     assert len(inputs) == len(labels) == 22
     rows_attacked = defense.attacked_rows(TEXTS, 4)
@@ -142,7 +141,7 @@ def test_replace_keeps_the_number_of_texts() -> None:
 
 
 def test_classes_are_matched_by_name() -> None:
-    inputs, labels = Augmentation("toy").rewrite(["a good film"] * 2, [0, 0], ("positive", "negative"), 0)
+    inputs, labels = Augmentation(model="toy").rewrite(["a good film"] * 2, [0, 0], ("positive", "negative"), 0)
     assert inputs == ["a good film"] * 2 + ["a meh film"] * 2
     assert labels == [0] * 4
     with pytest.raises(ModelError, match="has the classes negative, positive, but the data has no, yes"):
@@ -157,7 +156,7 @@ def test_bad_options() -> None:
     with pytest.raises(OptionError, match="budget of 0"):
         make_defense("augmentation:budget=0")
     with pytest.raises(OptionError, match="None of the 22 training texts has 1000 words"):
-        Augmentation("toy", words=1000).rewrite(TEXTS, LABELS, CLASSES, 0)
+        Augmentation(model="toy", words=1000).rewrite(TEXTS, LABELS, CLASSES, 0)
 
 
 def test_it_acts_in_training_by_rewriting_alone() -> None:
@@ -233,9 +232,9 @@ def test_the_attack_is_told_what_the_model_reads(monkeypatch: pytest.MonkeyPatch
 
 def test_the_texts_that_are_kept_are_drawn_apart_from_those_that_are_attacked() -> None:
     """Two random halves of forty texts have some in common, not all."""
-    defense = Augmentation("toy", variant="replace", words=1)
+    defense = Augmentation(model="toy", variant="replace", words=1)
     texts: list[TextInput] = ["good film"] * 40
     for seed in range(5):
-        attacked, kept = defense.attacked_rows(texts, seed), defense.kept_rows(40, 20, seed)
+        attacked, kept = defense.attacked_rows(texts, seed), defense.original_rows(40, 20, seed)
         assert len(attacked) == len(kept) == 20
         assert 0 < len(set(attacked) & set(kept)) < 20

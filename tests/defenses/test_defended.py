@@ -11,8 +11,7 @@ import pytest
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
-from stockade.defenses.asking import probabilities_of
-from stockade.defenses.defended import Defended, defenses_of
+from stockade.defenses.defended import Defended, defenses_of, probabilities_of
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.registry import make_defense, wrap
 from stockade.engine.requests import Embed, Surprisal
@@ -66,7 +65,7 @@ class ToyLanguage(LanguageModels):
 
 def test_the_fingerprint_is_of_all_that_decides_an_answer() -> None:
     def found(inside: str = "m", name: str = "ranmask", rate: float = 0.3, seed: int = 0) -> str:
-        return Defended(name, RanMask(rate=rate), Marked({}, mark=inside), seed).fingerprint()
+        return Defended(name=name, defense=RanMask(rate=rate), inner=Marked({}, mark=inside), seed=seed).fingerprint()
 
     assert found() == found()
     different = {found(), found(inside="n"), found(name="other"), found(rate=0.4), found(seed=1)}
@@ -76,7 +75,7 @@ def test_the_fingerprint_is_of_all_that_decides_an_answer() -> None:
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize("draws", ["fixed", "fresh"])
 def test_it_is_deterministic_if_nothing_is_random(inside: bool, draws: Any) -> None:
-    model = Defended("ranmask", RanMask(draws=draws), WeightVictim({}, deterministic=inside))
+    model = Defended(name="ranmask", defense=RanMask(draws=draws), inner=WeightVictim({}, deterministic=inside))
     assert model.deterministic == (inside and draws == "fixed")
 
 
@@ -93,7 +92,7 @@ def test_defenses_are_told_from_the_outside_in() -> None:
 
 
 def test_an_answer_may_ask_the_language_models() -> None:
-    model = Defended("asking", Asking(), WeightVictim({}), language=ToyLanguage())
+    model = Defended(name="asking", defense=Asking(), inner=WeightVictim({}), language=ToyLanguage())
     assert model.predict_proba(["good", "dreadful"]).tolist() == [[0.75, 0.25], [1.0, 0.0]]
 
 
@@ -106,7 +105,11 @@ def test_all_defenses_ask_the_language_models_that_were_named() -> None:
 
 
 def test_random_choices_depend_on_the_text_and_the_purpose_alone() -> None:
-    model = Defended("ranmask", RanMask(rate=0.5, copies=9), WeightVictim({"good": 3.0, "bad": -2.0, "dull": -1.0}))
+    model = Defended(
+        name="ranmask",
+        defense=RanMask(rate=0.5, copies=9),
+        inner=WeightVictim({"good": 3.0, "bad": -2.0, "dull": -1.0}),
+    )
     texts = ["a good bad dull film", ("a premise", "a good bad dull film"), "good or bad"]
     together, language = model.predict_proba(texts), LanguageModels()
     for one, row in zip(texts, together, strict=True):

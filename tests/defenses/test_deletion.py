@@ -16,10 +16,10 @@ import stockade as st
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
-from stockade.defenses.abstaining import ABSTAIN, predict_or_abstain
+from stockade.defenses.chain import load_defenses, save_defenses
+from stockade.defenses.combine import ABSTAIN, predict_or_abstain
 from stockade.defenses.defended import Defended
 from stockade.defenses.deletion import Deletion
-from stockade.defenses.folders import keep_defenses, kept_defenses
 from stockade.defenses.registry import make_defense, wrap
 from stockade.engine.composite import make_scoring
 from stockade.engine.requests import Draw, Score
@@ -31,7 +31,7 @@ WEIGHTS = {"good": 4.0, "bad": -4.0}
 
 
 def defended(victim: Classifier, seed: int = 0, **options: Any) -> Defended:
-    return Defended("deletion", Deletion(**options), victim, seed)
+    return Defended(name="deletion", defense=Deletion(**options), inner=victim, seed=seed)
 
 
 def every_copy(words: Sequence[str], chance: float) -> list[tuple[str, float]]:
@@ -145,7 +145,7 @@ def test_a_randomised_model_is_asked_for_every_copy_with_words() -> None:
 
 
 def test_the_twin_shows_mean_probabilities_of_the_same_copies() -> None:
-    twin = defended(RandomVictim(5), copies=9, combine="vote").twin()
+    twin = defended(RandomVictim(5), copies=9, combine="vote").surrogate()
     assert twin is not None
     expected = defended(RandomVictim(5), copies=9).predict_proba(["a b c d e f"])
     assert (twin.predict_proba(["a b c d e f"]) == expected).all()
@@ -177,8 +177,8 @@ def test_from_python_and_from_a_folder(tmp_path: Path) -> None:
     model = st.defend(WeightVictim({}), "deletion", kept_chance=0.5)
     assert isinstance(model, Defended)
     assert model.defense == Deletion(kept_chance=0.5)
-    keep_defenses(tmp_path, [make_defense("deletion@vote:copies=7")])
-    (kept,) = kept_defenses(tmp_path)
+    save_defenses(tmp_path, [make_defense("deletion@vote:copies=7")])
+    (kept,) = load_defenses(tmp_path)
     assert (kept.preset, kept.defense) == ("vote", Deletion(copies=7, combine="vote"))
 
 

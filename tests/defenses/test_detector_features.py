@@ -11,8 +11,8 @@ import pytest
 
 from stockade.core.masks import draw_masks
 from stockade.core.text import Text
+from stockade.defenses.detector import fit_detector
 from stockade.defenses.detector_features import FEATURES, FREQUENCY, MASKING, Evidence, EvidenceReader
-from stockade.defenses.detector_fit import fit_detector
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import FillingService
 from stockade.engine.scheduler import Scheduler, Search
@@ -34,7 +34,7 @@ def test_the_numbers_of_a_text_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(EvidenceReader, "frequent", lambda self, text: Text.parse("bad poor film"))
     string = "good fine trick aa bb cc dd ee longest longer"
     words = [*string.split(), "nice"]
-    reader = EvidenceReader(FEATURES, 0.4, 1, 50, 1, {})
+    reader = EvidenceReader(features=FEATURES, rate=0.4, kept=1, copies=50, rare=1, counts={})
     scheduler = Scheduler.for_classifier(make_scoring(VICTIM), filling=FillingService(Lengths))  # type: ignore[arg-type]
     text = Text.parse(" ".join(words))
     (ended,) = scheduler.run([Search(lambda: reader.read(text, np.random.default_rng(3)))])
@@ -62,7 +62,7 @@ def test_the_numbers_of_a_text_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_shift_is_that_of_the_class_of_the_text_whatever_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EvidenceReader, "frequent", lambda self, text: Text.parse("bad poor film"))
-    reader = EvidenceReader(FREQUENCY, 0.4, 1, 5, 1, {})
+    reader = EvidenceReader(features=FREQUENCY, rate=0.4, kept=1, copies=5, rare=1, counts={})
     (ended,) = Scheduler.for_classifier(make_scoring(VICTIM)).run(
         [Search(lambda: reader.read(Text.parse("good film"), np.random.default_rng(0)))]
     )
@@ -76,7 +76,7 @@ class Asked(WeightVictim):
     """Tells the copies that it was asked about."""
 
     def copies(self, text: Text, kept: int) -> set[object]:
-        reader = EvidenceReader(MASKING, 0.9, kept, 40, 1, {})
+        reader = EvidenceReader(features=MASKING, rate=0.9, kept=kept, copies=40, rare=1, counts={})
         list(
             Scheduler.for_classifier(make_scoring(self)).run(
                 [Search(lambda: reader.read(text, np.random.default_rng(0)))]
@@ -94,7 +94,7 @@ def test_copies_keep_their_premise_and_the_words_that_must_stay() -> None:
 
 
 def test_a_word_at_the_beginning_of_a_text_is_as_frequent_as_elsewhere() -> None:
-    reader = EvidenceReader(FREQUENCY, 0.3, 1, 5, rare=1, counts={"movie": 9, "film": 3})
+    reader = EvidenceReader(features=FREQUENCY, rate=0.3, kept=1, copies=5, rare=1, counts={"movie": 9, "film": 3})
     assert str(reader.frequent(Text.parse("Film flick"))) == "Film movie"
 
 

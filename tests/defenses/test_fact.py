@@ -14,18 +14,15 @@ from torch import Tensor
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.text import TextInput
-from stockade.defenses.co_tuning import AlternativePool, CoTuning
-from stockade.defenses.fact import Fact
-from stockade.defenses.folders import keep_defenses, kept_defenses
+from stockade.defenses.chain import combined_objective, load_defenses, save_defenses
+from stockade.defenses.fact import AlternativePool, CoTuning, Fact
 from stockade.defenses.registry import defenses, make_defense, wrap
-from stockade.defenses.trained import combined_objective
 from stockade.models.encoding import TextEncoder
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.training.job import train
-from stockade.training.kit import TrainingKit
 from stockade.training.network import Origin
-from stockade.training.objective import Batch, CrossEntropy
-from stockade.training.presets import preset
+from stockade.training.objective import Batch, CrossEntropy, TrainingKit
+from stockade.training.options import preset
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import WeightVictim
 from tests.training.tiny import OPTIONS, build, rows, tiny_origin
@@ -68,7 +65,14 @@ def encode(texts: Sequence[TextInput]) -> dict[str, Tensor]:
 
 
 def batch(inputs: Sequence[TextInput], labels: Sequence[int], seed: int = 0) -> Batch:
-    return Batch(tuple(inputs), torch.tensor(labels), encode(inputs), Random(seed), encode, lambda loss: None)
+    return Batch(
+        inputs=tuple(inputs),
+        labels=torch.tensor(labels),
+        tensors=encode(inputs),
+        rng=Random(seed),
+        encode=encode,
+        backward=lambda loss: None,
+    )
 
 
 def test_alternatives_join_the_batch_with_the_label_of_their_text(table: str) -> None:
@@ -143,7 +147,15 @@ def kit(trained: bool) -> TrainingKit:
     network, tokenizer = build([], ("negative", "positive"), 0)
     encoder = TextEncoder.of(tokenizer, network, ["input_ids", "attention_mask"])
     return TrainingKit(
-        network, tokenizer, encoder, ("negative", "positive"), ["great film"], [1], CrossEntropy(), 7, trained
+        network=network,
+        tokenizer=tokenizer,
+        encoder=encoder,
+        classes=("negative", "positive"),
+        inputs=["great film"],
+        labels=[1],
+        plain=CrossEntropy(),
+        seed=7,
+        trained=trained,
     )
 
 
@@ -240,8 +252,8 @@ def test_it_only_trains_and_the_others_only_answer() -> None:
 
 def test_a_model_folder_remembers_them(tmp_path: Path) -> None:
     named = [make_defense("fuse@imdb"), make_defense("five:tokens=2"), make_defense("mask-top"), make_defense("fact")]
-    keep_defenses(tmp_path, named)
-    assert kept_defenses(tmp_path) == named
+    save_defenses(tmp_path, named)
+    assert load_defenses(tmp_path) == named
 
 
 def test_a_pool_smaller_than_a_draw_is_refused() -> None:
@@ -260,7 +272,14 @@ def test_with_ranmask_the_alternatives_are_masked_too(table: str, between: list[
     def encode(inputs: Sequence[TextInput]) -> dict[str, Tensor]:
         return given.encoder.tensors(given.encoder.encode(inputs), torch.device("cpu"))
 
-    whole = Batch(tuple(texts), torch.tensor([1, 0]), encode(texts), Random(0), encode, torch.autograd.backward)
+    whole = Batch(
+        inputs=tuple(texts),
+        labels=torch.tensor([1, 0]),
+        tensors=encode(texts),
+        rng=Random(0),
+        encode=encode,
+        backward=torch.autograd.backward,
+    )
     found = make(given).augment(whole)
     assert len(found.inputs) > 2
     masks = (found.tensors["input_ids"] == given.tokenizer.unk_token_id).sum(1)

@@ -32,7 +32,7 @@ STRING = "the great film, plot!"
 
 def answer(five: Five, text: str = STRING) -> tuple[np.ndarray, OpenVictim]:
     victim = OpenVictim(WEIGHTS, bias=-9.0)
-    return Defended("five", five, victim).predict_proba([text])[0], victim
+    return Defended(name="five", defense=five, inner=victim).predict_proba([text])[0], victim
 
 
 def test_the_text_counts_as_much_as_each_copy() -> None:
@@ -69,17 +69,17 @@ def test_noise_is_fresh_unless_fixed_and_the_same_for_the_same_question() -> Non
     for seed in (1, 2):
         for _ in range(2):
             victim = OpenVictim(WEIGHTS)
-            Defended("five", Five(), victim, seed).predict_proba([STRING, STRING + " film"])
+            Defended(name="five", defense=Five(), inner=victim, seed=seed).predict_proba([STRING, STRING + " film"])
             seeds.add(tuple(one.seed for one in victim.noised))
     assert len(seeds) == 2
     assert all(first != second for first, second in seeds)
-    assert not Defended("five", Five(), OpenVictim({})).deterministic
-    assert Defended("five", Five(draws="fixed"), OpenVictim({})).deterministic
+    assert not Defended(name="five", defense=Five(), inner=OpenVictim({})).deterministic
+    assert Defended(name="five", defense=Five(draws="fixed"), inner=OpenVictim({})).deterministic
 
 
 def test_an_answer_does_not_depend_on_what_else_is_asked() -> None:
     model = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer())
-    defended = Defended("five", Five(tokens=2), model)
+    defended = Defended(name="five", defense=Five(tokens=2), inner=model)
     texts = ["The film, was greatly bad!", "films", "a great film is not bad .", "(great)"]
     together = defended.predict_proba(texts)
     assert together == pytest.approx(np.concatenate([defended.predict_proba([one]) for one in texts]), abs=1e-6)
@@ -177,10 +177,10 @@ class TwoSided(OpenVictim):
 @pytest.mark.parametrize(("objective", "word"), [("loss_pred", 0), ("half_sq_norm", 1)])
 def test_importance_is_what_was_asked_for(objective: ImportanceObjective, word: int) -> None:
     victim = TwoSided(WEIGHTS)
-    Defended("five", Five(importance=objective), victim).predict_proba(["great film"])
+    Defended(name="five", defense=Five(importance=objective), inner=victim).predict_proba(["great film"])
     assert victim.noised[0].tokens == ((word, 0),)
 
 
 def test_the_twin_shows_mean_probabilities() -> None:
     five = Five(samples=3, combine="vote")
-    assert five.twin() == Five(samples=3, combine="probability")
+    assert five.surrogate() == Five(samples=3, combine="probability")

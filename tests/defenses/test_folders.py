@@ -8,20 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-import numpy as np
 import pytest
 import torch
 
 import stockade as st
 from stockade.cli import main as command_line
 from stockade.core.errors import ModelError, OptionError
+from stockade.defenses.chain import FILE_NAME, load_defenses, save_defenses
 from stockade.defenses.defended import Defended
-from stockade.defenses.folders import FILE_NAME, keep_defenses, kept_defenses
-from stockade.defenses.masked_training import MaskedTraining
+from stockade.defenses.ranmask import RanMask
 from stockade.defenses.registry import make_defense
 from stockade.jobs import ModelOptions
 from stockade.models.encoding import TextEncoder
-from stockade.training.objective import Batch, CrossEntropy
+from stockade.training.objective import Batch, CrossEntropy, Objective, TrainingKit
 from tests.models.conftest import tiny_tokenizer
 from tests.toys import WeightVictim
 from tests.training.tiny import rows
@@ -75,16 +74,16 @@ def test_training_with_masks_gives_other_weights_and_the_same_ones_again(stockad
 
 
 def test_defenses_are_told_back(tmp_path: Path) -> None:
-    keep_defenses(tmp_path, [make_defense("ranmask@imdb:kept=2,curriculum=0.1")])
-    (kept,) = kept_defenses(tmp_path)
+    save_defenses(tmp_path, [make_defense("ranmask@imdb:kept=2,curriculum=0.1")])
+    (kept,) = load_defenses(tmp_path)
     assert (kept.preset, kept.defense.kept, kept.defense.curriculum) == ("imdb", 2, 0.1)
 
 
 def test_without_defenses_there_is_no_file(tmp_path: Path) -> None:
-    keep_defenses(tmp_path, [])
+    save_defenses(tmp_path, [])
     assert list(tmp_path.iterdir()) == []
-    assert kept_defenses(tmp_path) == []
-    assert kept_defenses(tmp_path / "nothing") == []
+    assert load_defenses(tmp_path) == []
+    assert load_defenses(tmp_path / "nothing") == []
 
 
 @pytest.mark.parametrize(
@@ -93,17 +92,41 @@ def test_without_defenses_there_is_no_file(tmp_path: Path) -> None:
 def test_a_broken_file_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE_NAME).write_text(content)
     with pytest.raises(ModelError, match=r"defense\.json cannot be read .* --defense none"):
-        kept_defenses(tmp_path)
+        load_defenses(tmp_path)
 
 
 def batch(encoder: TextEncoder, *inputs: str | tuple[str, str], seed: int = 0, progress: float = 0.0) -> Batch:
     tensors = encoder.tensors(encoder.encode(inputs), torch.device("cpu"))
-    return Batch(inputs, torch.zeros(len(inputs), dtype=torch.long), tensors, Random(seed), None, None, progress)  # type: ignore[arg-type]
+    return Batch(
+        inputs=inputs,
+        labels=torch.zeros(len(inputs), dtype=torch.long),
+        tensors=tensors,
+        rng=Random(seed),
+        encode=None,
+        backward=None,
+        progress=progress,
+    )  # type: ignore[arg-type]
+
+
+def masked_training(encoder: TextEncoder, plain: Objective | None = None, **options: float) -> Objective:
+    """The objective of ranmask in a training of no model in particular."""
+    kit = TrainingKit(
+        network=None,
+        tokenizer=None,
+        encoder=encoder,
+        classes=("negative", "positive"),
+        inputs=(),
+        labels=(),
+        plain=plain or CrossEntropy(),
+        seed=0,
+        trained=False,
+    )
+    return RanMask(**options).objective(kit)  # type: ignore[arg-type]
 
 
 def test_every_text_of_a_batch_is_masked_anew() -> None:
     encoder = TextEncoder(tiny_tokenizer(), None, True, False)
-    training = MaskedTraining(encoder, CrossEntropy(), rate=0.5, kept=1)
+    training = masked_training(encoder, rate=0.5, kept=1)
     texts = ("the film was bad", "films", "", ("the film", "not bad and great"))
     seen = set()
     for seed in range(20):
@@ -118,18 +141,17 @@ def test_every_text_of_a_batch_is_masked_anew() -> None:
 
 
 def test_the_rate_of_a_curriculum_rises_in_the_first_part_of_the_training() -> None:
-    training = MaskedTraining(None, CrossEntropy(), rate=0.9, kept=1, curriculum=0.3)  # type: ignore[arg-type]
-    rates = [training.rate_at(progress) for progress in (0.0, 0.3, 0.6, 1.0)]
-    assert rates == pytest.approx([0.3, 0.6, 0.9, 0.9])
-    assert np.isclose(MaskedTraining(None, CrossEntropy(), 0.9, 1).rate_at(0.0), 0.9)  # type: ignore[arg-type]
+    rising = RanMask(rate=0.9, curriculum=0.3)
+    assert [rising.training_rate(progress) for progress in (0.0, 0.3, 0.6, 1.0)] == pytest.approx([0.3, 0.6, 0.9, 0.9])
+    assert RanMask(rate=0.9).training_rate(0.0) == 0.9
 
 
 def test_a_folder_keeps_the_order_and_what_is_no_folder_keeps_nothing(tmp_path: Path) -> None:
     chain = [make_defense("safer@vote", copies=3), make_defense("ranmask@snli"), make_defense("freelb")]
-    keep_defenses(tmp_path, chain)
-    assert [one.described() for one in kept_defenses(tmp_path)] == [one.described() for one in chain]
-    assert kept_defenses(tmp_path / FILE_NAME) == []
-    assert kept_defenses(tmp_path / "nowhere") == []
+    save_defenses(tmp_path, chain)
+    assert [one.described() for one in load_defenses(tmp_path)] == [one.described() for one in chain]
+    assert load_defenses(tmp_path / FILE_NAME) == []
+    assert load_defenses(tmp_path / "nowhere") == []
 
 
 def test_what_only_trains_must_be_in_the_model_that_it_is_named_for(tmp_path: Path) -> None:
@@ -137,7 +159,7 @@ def test_what_only_trains_must_be_in_the_model_that_it_is_named_for(tmp_path: Pa
     for model in (tmp_path, str(tmp_path), WeightVictim({})):
         with pytest.raises(OptionError, match=r"freelb changes how .* this one was not trained with it"):
             options.named_defenses(model)
-    keep_defenses(tmp_path, [make_defense("freelb")])
+    save_defenses(tmp_path, [make_defense("freelb")])
     for model in (tmp_path, str(tmp_path)):
         assert [one.name for one in options.named_defenses(model)] == ["fuse", "freelb"]
         assert [one.name for one in ModelOptions().named_defenses(model)] == ["freelb"]
@@ -156,7 +178,7 @@ def test_the_same_holds_when_a_model_is_defended_from_python(stockade: Command) 
 def test_more_words_are_hidden_as_a_training_goes_on() -> None:
     """Of ten words 2 at the beginning, 5 halfway up, 8 from the end of the rise on."""
     encoder = TextEncoder(tiny_tokenizer(), None, True, False)
-    training = MaskedTraining(encoder, CrossEntropy(), rate=0.8, kept=1, curriculum=0.2)
+    training = masked_training(encoder, rate=0.8, kept=1, curriculum=0.2)
     text = "a film was great and the film was not bad"
     hidden = [
         int((training.augment(batch(encoder, text, progress=progress)).tensors["input_ids"] == 4).sum())
@@ -167,7 +189,7 @@ def test_more_words_are_hidden_as_a_training_goes_on() -> None:
 
 def test_the_fewest_words_that_stay_stay_in_training_too() -> None:
     encoder = TextEncoder(tiny_tokenizer(), None, True, False)
-    training = MaskedTraining(encoder, CrossEntropy(), rate=0.9, kept=3)
+    training = masked_training(encoder, rate=0.9, kept=3)
     found = training.augment(batch(encoder, "a film was great and the film was not bad")).tensors["input_ids"]
     assert int((found == 4).sum()) == 7
 
@@ -181,7 +203,7 @@ def test_tokens_are_changed_after_words_are_hidden() -> None:
             masks.append(int((batch.tensors["input_ids"] == 4).sum()))
             return batch
 
-    training = MaskedTraining(encoder, Counting(), rate=0.5, kept=1)
+    training = masked_training(encoder, Counting(), rate=0.5, kept=1)
     found = training.augment(batch(encoder, "the film was bad"))
     assert masks == [2]
     assert int((found.tensors["input_ids"] == 4).sum()) == 2
@@ -192,7 +214,7 @@ def test_the_loss_is_that_of_what_it_stands_around() -> None:
         def loss(self, model: object, batch: Batch) -> torch.Tensor:
             return torch.tensor(7.0)
 
-    training = MaskedTraining(None, Seven(), rate=0.5, kept=1)  # type: ignore[arg-type]
+    training = masked_training(TextEncoder(tiny_tokenizer(), None, True, False), Seven(), rate=0.5, kept=1)
     assert training.loss(None, None) == 7  # type: ignore[arg-type]
 
 
@@ -200,4 +222,4 @@ def test_a_defense_that_this_version_does_not_have_is_told_with_the_file(tmp_pat
     entry = {"name": "ranmusk", "preset": "paper", "options": {}}
     (tmp_path / FILE_NAME).write_text(json.dumps({"schema": 1, "defenses": [entry]}))
     with pytest.raises(ModelError, match=r"defense\.json names what this version does not have.*ranmusk"):
-        kept_defenses(tmp_path)
+        load_defenses(tmp_path)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from stockade.defenses.chain import combined_objective
 from stockade.defenses.registry import make_defense
-from stockade.defenses.trained import combined_objective
 from stockade.training import recording
 from stockade.training.job import train
 from tests.defenses.adversarial_kit import (

@@ -33,30 +33,34 @@ def fuse(table: str, **options: Any) -> Fuse:
 
 def test_the_text_counts_as_much_as_each_alternative(table: str) -> None:
     victim = OpenVictim(WEIGHTS)
-    (row,) = Defended("fuse", fuse(table, combine="logit"), victim).predict_proba(["great film"])
+    (row,) = Defended(name="fuse", defense=fuse(table, combine="logit"), inner=victim).predict_proba(["great film"])
     assert log_odds(row) == pytest.approx((3.1 - 0.9 - 0.4) / 3)
-    (row,) = Defended("fuse", fuse(table, combine="vote"), victim).predict_proba(["great film"])
+    (row,) = Defended(name="fuse", defense=fuse(table, combine="vote"), inner=victim).predict_proba(["great film"])
     assert row == pytest.approx([2 / 3, 1 / 3])
-    (row,) = Defended("fuse", fuse(table, combine="probability"), victim).predict_proba(["great film"])
+    (row,) = Defended(name="fuse", defense=fuse(table, combine="probability"), inner=victim).predict_proba(
+        ["great film"]
+    )
     assert row[1] == pytest.approx((sigmoid(3.1) + sigmoid(-0.9) + sigmoid(-0.4)) / 3)
 
 
 def test_what_is_asked_is_the_text_and_its_alternatives(table: str) -> None:
     victim = OpenVictim(WEIGHTS)
-    Defended("fuse", fuse(table), victim).predict_proba(["A great, great film!"])
+    Defended(name="fuse", defense=fuse(table), inner=victim).predict_proba(["A great, great film!"])
     assert sorted(map(str, victim.asked)) == ["A fine, great film!", "A good, great film!", "A great, great film!"]
 
 
 def test_a_text_without_alternatives_is_answered_as_it_is(table: str) -> None:
     victim = OpenVictim(WEIGHTS)
     texts = ["", "zebra", "the"]
-    assert Defended("fuse", fuse(table), victim).predict_proba(texts) == pytest.approx(victim.predict_proba(texts))
+    assert Defended(name="fuse", defense=fuse(table), inner=victim).predict_proba(texts) == pytest.approx(
+        victim.predict_proba(texts)
+    )
 
 
 def test_answers_stay_with_their_texts_in_any_order_and_batch(table: str) -> None:
     """Text number k is answered by alternatives of text number k, on a model with a real tokenizer."""
     model = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer())
-    defended = Defended("fuse", fuse(table, total_alternatives=2, perturb_words=2), model)
+    defended = Defended(name="fuse", defense=fuse(table, total_alternatives=2, perturb_words=2), inner=model)
     texts = ["The film, was great!", "(great) -- film", "a bad film... not great", "film", "great", "is great; film"]
     together = defended.predict_proba(texts)
     assert defended.predict_proba(texts[::-1])[::-1] == pytest.approx(together, abs=1e-6)
@@ -67,14 +71,18 @@ def test_answers_stay_with_their_texts_in_any_order_and_batch(table: str) -> Non
 
 def test_fresh_draws_differ_and_fixed_ones_do_not(table: str) -> None:
     options = {"candidates": 2, "total_alternatives": 1}
-    fresh = Defended("fuse", fuse(table, **options), OpenVictim(WEIGHTS))
+    fresh = Defended(name="fuse", defense=fuse(table, **options), inner=OpenVictim(WEIGHTS))
     assert not fresh.deterministic
     rows = {
-        tuple(Defended("fuse", fuse(table, **options), OpenVictim(WEIGHTS), seed).predict_proba(["great film"])[0])
+        tuple(
+            Defended(name="fuse", defense=fuse(table, **options), inner=OpenVictim(WEIGHTS), seed=seed).predict_proba(
+                ["great film"]
+            )[0]
+        )
         for seed in range(12)
     }
     assert len(rows) == 2  # one of "good" and "fine"
-    assert Defended("fuse", fuse(table, **options, draws="fixed"), OpenVictim(WEIGHTS)).deterministic
+    assert Defended(name="fuse", defense=fuse(table, **options, draws="fixed"), inner=OpenVictim(WEIGHTS)).deterministic
 
 
 def test_it_stands_around_another_defense(table: str) -> None:
@@ -98,7 +106,7 @@ def test_presets_say_what_the_paper_says() -> None:
 
 
 def test_the_twin_shows_mean_probabilities() -> None:
-    assert Fuse(combine="vote").twin() == Fuse(combine="probability")
+    assert Fuse(combine="vote").surrogate() == Fuse(combine="probability")
 
 
 def test_a_black_box_is_refused() -> None:

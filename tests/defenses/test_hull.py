@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from stockade.core.errors import OptionError
-from stockade.defenses.adversarial.hull_training import HullAscent, Hulls, HullTraining
+from stockade.defenses.hull import BatchHulls, HullAscent, HullTraining
 from stockade.defenses.registry import make_defense
-from stockade.training.kit import TrainingKit
+from stockade.training.objective import TrainingKit
 from tests.defenses.adversarial_kit import (
     TEXTS,
     assert_same_gradients,
@@ -147,22 +147,26 @@ class seen_weights:
 
     def __enter__(self) -> list[torch.Tensor]:
         self.seen: list[torch.Tensor] = []
-        self.before = Hulls.combined
+        self.before = BatchHulls.combined
 
-        def look(hulls: Hulls, vectors: torch.Tensor, table: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        def look(hulls: BatchHulls, vectors: torch.Tensor, table: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
             self.seen.append(weights.detach())
             return self.before(hulls, vectors, table, weights)
 
-        Hulls.combined = look  # type: ignore[method-assign]
+        BatchHulls.combined = look  # type: ignore[method-assign]
         return self.seen
 
     def __exit__(self, *_: object) -> None:
-        Hulls.combined = self.before  # type: ignore[method-assign]
+        BatchHulls.combined = self.before  # type: ignore[method-assign]
 
 
 def test_dirichlet_starts_have_the_mean_and_spread_of_their_law() -> None:
     columns = torch.tensor([[True, True, True], [True, True, False]]).repeat(4000, 1)
-    weights = HullAscent(1, 1.0, 0.0, 2.0).start(columns, np.random.default_rng(0)).softmax(1)
+    weights = (
+        HullAscent(steps=1, step_size=1.0, sparsity=0.0, concentration=2.0)
+        .start(columns, np.random.default_rng(0))
+        .softmax(1)
+    )
     three, two = weights[::2], weights[1::2]
     torch.testing.assert_close(three.mean(0), torch.full((3,), 1 / 3), atol=0.01, rtol=0)
     torch.testing.assert_close(two.mean(0), torch.tensor([0.5, 0.5, 0.0]), atol=0.01, rtol=0)
@@ -172,7 +176,11 @@ def test_dirichlet_starts_have_the_mean_and_spread_of_their_law() -> None:
 def test_a_small_concentration_takes_one_word_at_random() -> None:
     """Its gamma draws are too small for numbers; all of them at the least number would be an even mixture."""
     columns = torch.ones(2000, 3, dtype=torch.bool)
-    weights = HullAscent(1, 1.0, 0.0, 0.003).start(columns, np.random.default_rng(0)).softmax(1)
+    weights = (
+        HullAscent(steps=1, step_size=1.0, sparsity=0.0, concentration=0.003)
+        .start(columns, np.random.default_rng(0))
+        .softmax(1)
+    )
     assert (weights.amax(1) > 0.99).float().mean() > 0.95
     torch.testing.assert_close(weights.mean(0), torch.full((3,), 1 / 3), atol=0.03, rtol=0)
 
@@ -204,7 +212,7 @@ def test_a_batch_without_synonyms_costs_one_pass() -> None:
 def test_a_word_without_a_gradient_keeps_its_weights() -> None:
     scores = torch.tensor([[1.0, 2.0], [1.0, 2.0], [1.0, -torch.inf]])
     gradient = torch.tensor([[torch.nan, torch.nan], [3.0, 4.0], [5.0, torch.nan]])
-    after = HullAscent(1, 0.5, 0.0, None).ascended(scores, gradient)
+    after = HullAscent(steps=1, step_size=0.5, sparsity=0.0, concentration=None).ascended(scores, gradient)
     torch.testing.assert_close(after, torch.tensor([[1.0, 2.0], [1.3, 2.4], [1.5, -torch.inf]]))
 
 

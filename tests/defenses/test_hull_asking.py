@@ -13,10 +13,9 @@ import stockade as st
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import MixedCopies, WordVocabulary
 from stockade.core.text import Text
+from stockade.defenses.chain import load_defenses, save_defenses
 from stockade.defenses.defended import Defended
-from stockade.defenses.folders import keep_defenses, kept_defenses
-from stockade.defenses.hull import Hull
-from stockade.defenses.mixtures import word_hulls
+from stockade.defenses.hull import Hull, word_hulls
 from stockade.defenses.registry import check_order, make_defense, wrap
 from stockade.jobs import ModelOptions
 from stockade.models.huggingface import HuggingFaceClassifier
@@ -72,7 +71,7 @@ def test_the_answer_is_the_mean_over_mixtures_of_the_words_vectors() -> None:
             place = 1 + index  # behind [CLS]; every word is one token
             vectors[place] = sum(mixed.weights[copy, number, at] * table[one] for at, one in enumerate(tokens))  # type: ignore[assignment]
         expected.append(with_vectors(model, str(text), vectors))
-    found = Defended("hull", hull, model)
+    found = Defended(name="hull", defense=hull, inner=model)
     answer = np.array(_answered(found, text, rng))
     assert answer == pytest.approx(np.mean(expected, axis=0), abs=1e-6)
     assert answer != pytest.approx(model.predict_proba([str(text)])[0], abs=1e-3)
@@ -110,7 +109,9 @@ def test_a_cased_vocabulary_is_asked_for_the_word_as_it_is_written() -> None:
 def test_any_text_has_an_answer(text: str) -> None:
     model = tiny_classifier()
     for how in ("vote", "logit", "normalised-logit", "probability"):
-        row = Defended("hull", Hull(copies=4, count=2, min_cosine=0.9, combine=how), model).predict_proba([text])[0]  # type: ignore[arg-type]
+        row = Defended(
+            name="hull", defense=Hull(copies=4, count=2, min_cosine=0.9, combine=how), inner=model
+        ).predict_proba([text])[0]  # type: ignore[arg-type]
         assert row.sum() == pytest.approx(1.0)
         if not {"film", "great"} & set(text.split()) and how == "probability":
             assert row == pytest.approx(model.predict_proba([text])[0], abs=1e-6)
@@ -121,19 +122,19 @@ def test_of_a_pair_the_hypothesis_is_mixed_and_what_is_cut_off_is_not() -> None:
     seen: list[MixedCopies] = []
     before = model.predict_mixed
     model.predict_mixed = lambda asked: (seen.extend(asked), before(asked))[1]  # type: ignore[assignment, return-value]
-    defended = Defended("hull", Hull(copies=2, count=2, min_cosine=0.9), model)
+    defended = Defended(name="hull", defense=Hull(copies=2, count=2, min_cosine=0.9), inner=model)
     defended.predict_proba([("great film", "the film was bad"), ("a film", "great " * 600)])
     assert seen[0].words == (1, 3)
     assert len(seen[1].words) == 600  # the model takes those it reads
 
 
 def test_the_same_question_has_the_same_answer_whatever_else_is_asked() -> None:
-    defended = Defended("hull", Hull(copies=5, count=2, min_cosine=0.9), tiny_classifier())
+    defended = Defended(name="hull", defense=Hull(copies=5, count=2, min_cosine=0.9), inner=tiny_classifier())
     texts = ["the great film", "bad film", "great", "not a word of it"]
     together = defended.predict_proba(texts)
     assert together == pytest.approx(np.concatenate([defended.predict_proba([one]) for one in texts]), abs=1e-6)
     assert not defended.deterministic
-    assert Defended("hull", Hull(copies=5, draws="fixed"), tiny_classifier()).deterministic
+    assert Defended(name="hull", defense=Hull(copies=5, draws="fixed"), inner=tiny_classifier()).deterministic
 
 
 def test_without_copies_it_only_trains() -> None:
@@ -161,11 +162,11 @@ def test_masks_go_with_hull_training_but_not_with_its_mixtures() -> None:
 
 
 def test_a_folder_keeps_what_stands_around_its_model(tmp_path: Path) -> None:
-    keep_defenses(tmp_path, [make_defense("hull@dne:copies=3")])
-    (kept,) = kept_defenses(tmp_path)
+    save_defenses(tmp_path, [make_defense("hull@dne:copies=3")])
+    (kept,) = load_defenses(tmp_path)
     assert kept.defense == Hull(start="dirichlet", steps=3, sparsity=0.0, clean=0.0, copies=3)
     assert [one.entry.answers for one in ModelOptions().named_defenses(tmp_path)] == [True]
-    keep_defenses(tmp_path, [make_defense("hull")])
+    save_defenses(tmp_path, [make_defense("hull")])
     assert [one.entry.answers for one in ModelOptions().named_defenses(tmp_path)] == [False]
 
 
@@ -187,7 +188,7 @@ def test_what_is_missing_is_said() -> None:
 
 
 def test_the_twin_shows_mean_probabilities() -> None:
-    assert Hull(copies=3, combine="vote").twin() == Hull(copies=3, combine="probability")
+    assert Hull(copies=3, combine="vote").surrogate() == Hull(copies=3, combine="probability")
 
 
 def test_a_table_of_ones_own_is_part_of_what_the_model_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

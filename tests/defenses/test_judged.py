@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from stockade.defenses.registry import make_defense
 from stockade.training.batches import Batches
-from stockade.training.evaluation import evaluate_classes
-from stockade.training.objective import CrossEntropy, as_judged
+from stockade.training.loop import evaluate_classes
+from stockade.training.objective import CrossEntropy, validation_batch
 from tests.defenses.adversarial_kit import CLASSES, make_kit
 
 TEXTS = ["a good film with the story of a good picture", "the bad story of a film and a dull picture and a film"] * 3
@@ -35,7 +35,14 @@ class Watching(nn.Module):
 def batches(kit: Any) -> Batches:
     encoded = kit.encoder.encode(TEXTS)
     return Batches(
-        TEXTS, np.array(LABELS), encoded, kit.encoder, 4, 0, torch.device("cpu"), lambda loss: loss.backward()
+        inputs=TEXTS,
+        labels=np.array(LABELS),
+        encoded=encoded,
+        encoder=kit.encoder,
+        size=4,
+        seed=0,
+        device=torch.device("cpu"),
+        backward=lambda loss: loss.backward(),
     )
 
 
@@ -58,7 +65,7 @@ def test_ranmask_is_judged_at_its_full_rate_whatever_its_curriculum() -> None:
     kit = make_kit()
     objective = make_defense("ranmask:rate=0.5,curriculum=0.1").defense.objective(kit)
     (batch,) = batches(kit).by_length()
-    plain, shown = batch.tensors["input_ids"], as_judged(objective, batch).tensors["input_ids"]
+    plain, shown = batch.tensors["input_ids"], validation_batch(objective, batch).tensors["input_ids"]
     hidden = (plain != shown).sum(1).tolist()
     assert sorted(set(hidden)) == [5, 6]  # half of 10 and of 13 words
 
@@ -66,4 +73,4 @@ def test_ranmask_is_judged_at_its_full_rate_whatever_its_curriculum() -> None:
 def test_other_objectives_are_judged_on_the_texts_themselves() -> None:
     kit = make_kit()
     (batch,) = batches(kit).by_length()
-    assert as_judged(make_defense("pgd").defense.objective(kit), batch) is batch
+    assert validation_batch(make_defense("pgd").defense.objective(kit), batch) is batch

@@ -22,7 +22,7 @@ WEIGHTS = {"great": 3.0, "film": -1.0, "the": 9.0}
 
 def test_the_hidden_text_counts_as_often_as_there_are_copies() -> None:
     victim = OpenVictim(WEIGHTS, bias=-9.0)
-    defended = Defended("mask-top", MaskTop(copies=4), victim)
+    defended = Defended(name="mask-top", defense=MaskTop(copies=4), inner=victim)
     (row,) = defended.predict_proba(["the (great) film"])
     assert log_odds(row) == pytest.approx((2 + 4 * -1) / 5)
     assert victim.asked == ["the (great) film", "the [MASK] film"]
@@ -31,7 +31,7 @@ def test_the_hidden_text_counts_as_often_as_there_are_copies() -> None:
 
 def test_several_words_are_hidden_together() -> None:
     victim = OpenVictim(WEIGHTS)
-    Defended("mask-top", MaskTop(words=2), victim).predict_proba(["the  great, sad film!"])
+    Defended(name="mask-top", defense=MaskTop(words=2), inner=victim).predict_proba(["the  great, sad film!"])
     assert victim.asked[1] == "the [MASK] sad [MASK]"
 
 
@@ -43,7 +43,7 @@ def test_a_model_with_a_mask_token_sees_it() -> None:
     with torch.no_grad():
         hidden = model.model(input_ids=ids).logits.double().log_softmax(1).numpy()
     clean = np.log(model.predict_proba([text]))
-    (row,) = Defended("mask-top", MaskTop(copies=1), model).predict_proba([text])
+    (row,) = Defended(name="mask-top", defense=MaskTop(copies=1), inner=model).predict_proba([text])
     expected = (hidden + clean)[0] / 2
     assert log_odds(row) == pytest.approx(expected[1] - expected[0], abs=1e-5)
 
@@ -62,7 +62,7 @@ def test_a_word_is_found_among_the_pieces_between_blanks() -> None:
 
 def test_a_text_without_words_that_count_is_answered_as_it_is() -> None:
     victim = OpenVictim(WEIGHTS)
-    assert Defended("mask-top", MaskTop(), victim).predict_proba(["", "the"]) == pytest.approx(
+    assert Defended(name="mask-top", defense=MaskTop(), inner=victim).predict_proba(["", "the"]) == pytest.approx(
         victim.predict_proba(["", "the"])
     )
 
@@ -78,5 +78,7 @@ def test_what_does_not_fit_is_said() -> None:
 
 def test_of_a_pair_the_premise_stays_and_a_black_box_sees_the_mask_it_was_told() -> None:
     victim = OpenVictim(WEIGHTS)
-    Defended("mask-top", MaskTop(mask="___"), victim).predict_proba([("the great day", "the great film")])
+    Defended(name="mask-top", defense=MaskTop(mask="___"), inner=victim).predict_proba(
+        [("the great day", "the great film")]
+    )
     assert victim.asked == [("the great day", "the great film"), ("the great day", "the ___ film")]

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stockade.defenses.adversarial.pairs import changeable_tokens
+from stockade.defenses.changeable import changeable_tokens
 from stockade.models.zoo.tokenizer import word_tokenizer
 from tests.models.conftest import tiny_tokenizer
 from tests.models.test_masking import byte_level, sentence_piece

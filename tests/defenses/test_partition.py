@@ -14,9 +14,9 @@ from stockade.core.errors import ModelError, OptionError
 from stockade.core.partitions import Votes, hash_groups
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
-from stockade.defenses.abstaining import predict_or_abstain
+from stockade.defenses.chain import load_defenses, save_defenses
+from stockade.defenses.combine import predict_or_abstain
 from stockade.defenses.defended import Defended
-from stockade.defenses.folders import keep_defenses, kept_defenses
 from stockade.defenses.partition import Partition
 from stockade.defenses.registry import make_defense, wrap
 from stockade.engine.composite import make_scoring
@@ -30,7 +30,7 @@ WEIGHTS = {"good": 4.0, "bad": -4.0}
 
 
 def defended(victim: Classifier, **options: Any) -> Defended:
-    return Defended("partition", Partition(**options), victim)
+    return Defended(name="partition", defense=Partition(**options), inner=victim)
 
 
 def votes_of(victim: Classifier, text: str, premise: str | None = None, **options: Any) -> Votes:
@@ -154,7 +154,7 @@ def test_the_same_answer_always_and_a_twin_that_shows_probabilities() -> None:
     model = defended(RandomVictim(5), groups=3)
     assert model.deterministic
     assert not defended(RandomVictim(5, deterministic=False), groups=3).deterministic
-    twin = model.twin()
+    twin = model.surrogate()
     assert twin is not None
     rows = RandomVictim(5).predict_proba(["a [MASK] [MASK]", "[MASK] b [MASK]", "[MASK] [MASK] c"])
     assert twin.predict_proba(["a b c"])[0] == pytest.approx(rows.mean(0))
@@ -216,8 +216,8 @@ def test_from_python_and_from_a_folder(tmp_path: Path) -> None:
     model = st.defend(WeightVictim({}), "partition", groups=8)
     assert isinstance(model, Defended)
     assert model.defense == Partition(groups=8)
-    keep_defenses(tmp_path, [make_defense("partition@hash:groups=4,key=mine")])
-    (kept,) = kept_defenses(tmp_path)
+    save_defenses(tmp_path, [make_defense("partition@hash:groups=4,key=mine")])
+    (kept,) = load_defenses(tmp_path)
     assert (kept.preset, kept.defense) == ("hash", Partition(by="hash", groups=4, key="mine"))
 
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from stockade.core.errors import ModelError, OptionError
-from stockade.defenses.adversarial.embedding_perturbation import Ascent
-from stockade.defenses.adversarial.perturbable import perturbable_tokens
+from stockade.defenses.changeable import perturbable_tokens
+from stockade.defenses.embedding_perturbation import Ascent
 from stockade.defenses.registry import make_defense
 from stockade.models.input_vectors import altered_vectors
 from tests.defenses.adversarial_kit import (
@@ -87,7 +87,7 @@ def test_a_step_is_along_the_gradient_of_a_whole_text() -> None:
     gradient = torch.tensor([[[3.0, 0.0], [0.0, 4.0], [9.0, 9.0]], [[0.0] * 2] * 3, [[float("nan")] * 2] * 3])
     moved = torch.tensor([[True, True, False], [True] * 3, [True] * 3])
     here = torch.ones(3, 3, 2) * 0.1
-    after = Ascent(1, 1.0, 0.0, 0.0).ascended(here, gradient, moved)
+    after = Ascent(steps=1, step_size=1.0, start_norm=0.0, max_norm=0.0).ascended(here, gradient, moved)
     expected = here.clone()
     expected[0] += torch.tensor([[0.6, 0.0], [0.0, 0.8], [0.0, 0.0]])  # 3, 4 have length 5; no gradient, no step
     torch.testing.assert_close(after, expected)
@@ -95,9 +95,9 @@ def test_a_step_is_along_the_gradient_of_a_whole_text() -> None:
 
 def test_projection_shortens_what_is_too_long() -> None:
     vectors = torch.tensor([[[3.0, 0.0], [0.0, 4.0]], [[0.3, 0.0], [0.0, 0.4]]])
-    found = Ascent(1, 1.0, 0.0, 1.0).projected(vectors)
+    found = Ascent(steps=1, step_size=1.0, start_norm=0.0, max_norm=1.0).projected(vectors)
     torch.testing.assert_close(found, torch.tensor([[[0.6, 0.0], [0.0, 0.8]], [[0.3, 0.0], [0.0, 0.4]]]))
-    assert torch.equal(Ascent(1, 1.0, 0.0, 0.0).projected(vectors), vectors)
+    assert torch.equal(Ascent(steps=1, step_size=1.0, start_norm=0.0, max_norm=0.0).projected(vectors), vectors)
 
 
 def test_padding_and_hidden_words_do_not_move() -> None:
@@ -158,5 +158,7 @@ def test_nor_does_one_search_stand_around_another_with_something_between(outer: 
 def test_a_gradient_that_is_not_finite_moves_nothing() -> None:
     gradient = torch.tensor([[[float("inf"), 1.0]], [[3.0, 4.0]]])
     here = torch.full((2, 1, 2), 0.1)
-    after = Ascent(1, 1.0, 0.0, 0.0).ascended(here, gradient, torch.ones(2, 1, dtype=torch.bool))
+    after = Ascent(steps=1, step_size=1.0, start_norm=0.0, max_norm=0.0).ascended(
+        here, gradient, torch.ones(2, 1, dtype=torch.bool)
+    )
     torch.testing.assert_close(after, torch.tensor([[[0.1, 0.1]], [[0.7, 0.9]]]))

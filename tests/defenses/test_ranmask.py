@@ -12,8 +12,7 @@ import torch
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import Probabilities
 from stockade.core.text import Text, TextInput
-from stockade.defenses.abstaining import ABSTAIN, predict_or_abstain
-from stockade.defenses.combine import combine, combine_normalised
+from stockade.defenses.combine import ABSTAIN, combine, combine_normalised, predict_or_abstain
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.registry import make_defense, wrap
@@ -29,7 +28,7 @@ VICTIM = WeightVictim({"good": 4.0, "bad": -4.0}, bias=-1.0)
 
 
 def defended(victim: object = None, seed: int = 0, **options: object) -> Defended:
-    return Defended("ranmask", RanMask(**options), victim or VICTIM, seed)  # type: ignore[arg-type]
+    return Defended(name="ranmask", defense=RanMask(**options), inner=victim or VICTIM, seed=seed)  # type: ignore[arg-type]
 
 
 def masked_words(item: TextInput) -> int:
@@ -139,7 +138,7 @@ def test_a_randomised_model_is_asked_for_every_copy() -> None:
 
 def test_the_twin_shows_mean_probabilities_of_the_same_masks() -> None:
     voting = defended(RandomVictim(5), rate=0.5, copies=9, combine="vote")
-    twin = voting.twin()
+    twin = voting.surrogate()
     assert twin is not None
     expected = defended(RandomVictim(5), rate=0.5, copies=9).predict_proba(["a b c d e f"])
     assert (twin.predict_proba(["a b c d e f"]) == expected).all()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.core.errors import OptionError
-from stockade.defenses.risk import lowest_rate, risk
+from stockade.defenses.ranmask import lowest_rate, risk
 
 
 def test_two_lengths_of_the_paper() -> None:

@@ -17,11 +17,11 @@ from stockade.attacks.registry import make_attack
 from stockade.core.errors import DataError, OptionError
 from stockade.core.example import Scores
 from stockade.core.text import Text
-from stockade.datasets import load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
 from stockade.defenses.defended import Defended, remarks_on
-from stockade.defenses.detector import Detector, Logistic, load_detector, threshold_at
+from stockade.defenses.detector import Detector, Logistic, fit_detector, load_detector, threshold_at, without_words_of
 from stockade.defenses.detector_features import FREQUENCY, MASKING, EvidenceReader
-from stockade.defenses.detector_fit import fit_detector, without_own_words
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.route import AdaptiveRoute, Route, Routed
 from stockade.engine.composite import make_scoring
@@ -51,7 +51,7 @@ def file(tmp_path: Path) -> str:
 
 
 def routed(file: str, **options: object) -> Defended:
-    return Defended("route", Route(file, **options), VICTIM)  # type: ignore[arg-type]
+    return Defended(name="route", defense=Route(detector=file, **options), inner=VICTIM)  # type: ignore[arg-type]
 
 
 def test_clean_texts_are_answered_by_the_model_and_attacked_ones_by_their_copies(file: str) -> None:
@@ -61,7 +61,7 @@ def test_clean_texts_are_answered_by_the_model_and_attacked_ones_by_their_copies
     for text in ATTACKED:
         found = model.predict_proba([text])[0]
         assert found != pytest.approx(VICTIM.predict_proba([text])[0], abs=0.01)
-        smoothed = Defended("m", RanMask(rate=0.4, copies=3000), VICTIM).predict_proba([text])[0]
+        smoothed = Defended(name="m", defense=RanMask(rate=0.4, copies=3000), inner=VICTIM).predict_proba([text])[0]
         assert found == pytest.approx(smoothed, abs=0.2)
 
 
@@ -119,17 +119,21 @@ def test_no_more_clean_texts_than_allowed_reach_the_threshold(share: float, caug
 
 
 def test_rare_words_become_frequent_synonyms() -> None:
-    reader = EvidenceReader(FREQUENCY, 0.3, 1, 5, rare=1, counts={"movie": 9, "film": 3, "good": 7, "flick": 1})
+    reader = EvidenceReader(
+        features=FREQUENCY, rate=0.3, kept=1, copies=5, rare=1, counts={"movie": 9, "film": 3, "good": 7, "flick": 1}
+    )
     assert str(reader.frequent(Text.parse("A good flick, picture"))) == "A good movie, movie"
     assert str(reader.frequent(Text.parse("film qqq"))) == "film qqq"
 
 
 def test_a_clean_text_does_not_make_its_own_words_frequent() -> None:
     """Else every word of the texts that a detector is fitted on would be known, which is true of no other text."""
-    reader = EvidenceReader(FREQUENCY, 0.3, 1, 5, rare=0, counts={"movie": 2, "flick": 2, "a": 3})
+    reader = EvidenceReader(
+        features=FREQUENCY, rate=0.3, kept=1, copies=5, rare=0, counts={"movie": 2, "flick": 2, "a": 3}
+    )
     assert str(reader.frequent(Text.parse("a flick"))) == "a flick"
-    assert without_own_words(reader, "a flick, a Flick").counts == {"movie": 2, "flick": 0, "a": 1}
-    assert str(without_own_words(reader, "a flick, a Flick").frequent(Text.parse("a flick"))) == "a movie"
+    assert without_words_of(reader, "a flick, a Flick").counts == {"movie": 2, "flick": 0, "a": 1}
+    assert str(without_words_of(reader, "a flick, a Flick").frequent(Text.parse("a flick"))) == "a movie"
 
 
 def test_evidence_by_hand(tmp_path: Path) -> None:
@@ -138,7 +142,14 @@ def test_evidence_by_hand(tmp_path: Path) -> None:
     plain = 1 / (1 + math.exp(6.9))
     detector(rate=0.5, copies=4000).save(path)
     found = load_detector(str(path))
-    reader = EvidenceReader(found.features, found.rate, found.kept, found.copies, found.rare, found.counts)
+    reader = EvidenceReader(
+        features=found.features,
+        rate=found.rate,
+        kept=found.kept,
+        copies=found.copies,
+        rare=found.rare,
+        counts=found.counts,
+    )
     victim = WeightVictim(WEIGHTS, bias=0.1)
 
     class Shown:
@@ -149,7 +160,7 @@ def test_evidence_by_hand(tmp_path: Path) -> None:
         async def answer(self, text: Text, rng: np.random.Generator) -> st.Scores:
             return st.Scores((await reader.read(text, rng)).numbers)
 
-    service = make_scoring(Defended("shown", Shown(), victim))
+    service = make_scoring(Defended(name="shown", defense=Shown(), inner=victim))
     (answer,) = service.answer_scores([Score([Text.parse("good trick")])])
     disagreement, fall, margin = answer[0].probabilities  # type: ignore[index]
     mean = 0.5 / (1 + math.exp(-1.1)) + 0.5 / (1 + math.exp(7.9))
@@ -160,7 +171,7 @@ def test_evidence_by_hand(tmp_path: Path) -> None:
 
 def test_the_adaptive_view_falls_with_the_probability_and_with_the_suspicion(file: str) -> None:
     model = routed(file, draws="fixed")
-    view = model.twin()
+    view = model.surrogate()
     assert view is not None
     assert isinstance(view.defense, AdaptiveRoute)
     original = Text.parse(CLEAN[0])
@@ -227,10 +238,10 @@ def test_an_attack_that_knows_the_detector_passes_where_another_is_caught(
     tmp_path: Path, knows: bool, found: str | None
 ) -> None:
     """Who follows the routed answer takes "loud" and is caught with the second word; who sees the suspicion is not."""
-    model = Defended("route", Known(draws="fixed"), VICTIM)
+    model = Defended(name="route", defense=Known(draws="fixed"), inner=VICTIM)
     examples = prepare_examples(load_data([("good fine film", "positive")]), model.labels)
     settings = AttackSettings((make_attack(WordByWord()),))
-    run_attacks(model, examples, settings, tmp_path, through=model.twin() if knows else None)
+    run_attacks(model, examples, settings, tmp_path, through=model.surrogate() if knows else None)
     with Store(tmp_path) as store:
         (record,) = store.records("WordByWord")
     assert record.status == ("success" if knows else "failed")
@@ -242,8 +253,8 @@ def test_an_attack_that_knows_the_detector_passes_where_another_is_caught(
 def test_the_adaptive_view_knows_the_suspicion_where_only_the_masked_branch_is_right(draws: str) -> None:
     """The routed answer to the original is "positive", whatever the model alone would say of it."""
     victim = WeightVictim({"trick": -8.0})
-    model = Defended("route", Known(draws=draws), victim)  # type: ignore[arg-type]
-    view = model.twin()
+    model = Defended(name="route", defense=Known(draws=draws), inner=victim)  # type: ignore[arg-type]
+    view = model.surrogate()
     assert view is not None
     original = Text.parse("a trick film")
     (answers,) = make_scoring(view).answer_scores([Score([original, original.replace(1, "joke")])])
@@ -268,8 +279,8 @@ def test_an_original_has_the_same_class_in_a_whole_search(tmp_path: Path) -> Non
     others = [original.replace(3, word) for word in ("movie", "picture", "story", "show", "plot", "play")]
     for draws in ("fresh", "fixed"):
         seen.clear()
-        model = Defended("route", Watched(str(path), draws=draws), VICTIM)  # type: ignore[arg-type]
-        view = model.twin()
+        model = Defended(name="route", defense=Watched(str(path), draws=draws), inner=VICTIM)  # type: ignore[arg-type]
+        view = model.surrogate()
         assert view is not None
         make_scoring(view).answer_scores([Score(others, draw=Draw(3, 0))])
         asked = {scores for text, scores in seen if text == str(original)}
@@ -331,7 +342,7 @@ def test_the_adaptive_view_by_hand() -> None:
         def predict_proba(self, inputs: Sequence[object]) -> np.ndarray:
             return np.array([[0.1, 0.2, 0.7]] * len(inputs))
 
-    row = Defended("route", AdaptiveRoute(Given()), Sure()).predict_proba(["film"])[0]
+    row = Defended(name="route", defense=AdaptiveRoute(Given()), inner=Sure()).predict_proba(["film"])[0]
     held = 0.5 + 0.5 * 0.4125
     assert row == pytest.approx([(1 - held) / 4, (1 - held) * 3 / 4, held]), "the others share the rest as 0.1 to 0.3"
 

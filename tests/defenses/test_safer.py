@@ -97,7 +97,7 @@ def test_votes_count_copies(table: str) -> None:
     victim = WeightVictim(WEIGHTS, bias=-0.5)
     defended = st.defend(victim, "safer@vote", copies=3000, vectors=table, directions=0)
     assert defended.predict_proba(["good"])[0, 1] == pytest.approx(1 / 3, abs=0.035)  # only good votes yes
-    assert defended.twin().defense.combine == "probability"  # type: ignore[attr-defined]
+    assert defended.surrogate().defense.combine == "probability"  # type: ignore[attr-defined]
 
 
 def test_fixed_draws_make_the_classifier_deterministic(table: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import pytest
 import torch
 
+from stockade.defenses.chain import combined_objective
 from stockade.defenses.registry import NamedDefense, make_defense
-from stockade.defenses.trained import combined_objective
 from stockade.training.objective import Batch, Objective, TrainingKit, validation_batch
 from tests.defenses.adversarial_kit import make_batch, make_kit
 

@@ -15,7 +15,8 @@ from stockade.core.errors import ModelError, ScoringFailed
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.text import Text, TextInput
-from stockade.datasets import load_data, prepare_examples
+from stockade.datasets.examples import prepare_examples
+from stockade.datasets.load import load_data
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
 from stockade.engine.batching import TokenBudget
@@ -77,7 +78,7 @@ def question(*strings: str, draw: Draw | None = None) -> Score:
 
 def outcomes(folder: Path, concurrency: int, tokens: int | None, stop_after: int | None = None) -> dict[str, Any]:
     """What an attack finds on a randomised defense; with `stop_after` it is interrupted and gone on with."""
-    victim = Defended("ranmask", RanMask(rate=0.4, copies=3), WeightVictim(WEIGHTS), seed=5)
+    victim = Defended(name="ranmask", defense=RanMask(rate=0.4, copies=3), inner=WeightVictim(WEIGHTS), seed=5)
     examples = prepare_examples(load_data(TEXTS), victim.labels)
     settings = AttackSettings((make_attack("deepwordbug"),), 3, 60, concurrency=concurrency, batch_tokens=tokens)
 

@@ -49,7 +49,7 @@ class Hiding:
     def check(self, inner: Classifier) -> None:
         pass
 
-    def twin(self) -> Hiding:
+    def surrogate(self) -> Hiding:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:

@@ -11,8 +11,8 @@ import pytest
 from stockade.core.errors import DataError, OptionError
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
+from stockade.defenses.chain import save_defenses
 from stockade.defenses.defended import Defended
-from stockade.defenses.folders import keep_defenses
 from stockade.defenses.registry import make_defense
 from stockade.engine.composite import make_scoring
 from stockade.engine.requests import Draw, Score
@@ -31,7 +31,7 @@ TEXT = Text.parse("a film")
 
 
 def test_a_mean_is_of_the_answers_that_the_same_choices_give() -> None:
-    noisy = Defended("noisy", Noisy(), victim())
+    noisy = Defended(name="noisy", defense=Noisy(), inner=victim())
     service = make_scoring(Averaged(noisy, 4))
     found = service.answer_scores([Score([TEXT], draw=Draw(7, 0))])
     search = derive_seed(7, 0)
@@ -42,7 +42,7 @@ def test_a_mean_is_of_the_answers_that_the_same_choices_give() -> None:
 
 
 def test_a_mean_of_many_answers_is_steadier() -> None:
-    noisy = Defended("noisy", Noisy(), victim())
+    noisy = Defended(name="noisy", defense=Noisy(), inner=victim())
     inputs = [f"film {number}" for number in range(60)]
     one = Averaged(noisy, 1).predict_proba(inputs)[:, 1]
     many = Averaged(noisy, 25).predict_proba(inputs)[:, 1]
@@ -70,7 +70,7 @@ def test_chains_are_read_from_the_outside_in() -> None:
 
 
 def test_what_a_folder_says_is_a_column_of_its_own(tmp_path: Path) -> None:
-    keep_defenses(tmp_path, [make_defense("ranmask", rate=0.4)])
+    save_defenses(tmp_path, [make_defense("ranmask", rate=0.4)])
     (bare, own) = parse_chains([], [str(tmp_path), "builtin:sentiment-cnn"])
     assert (bare.name, own.name) == ("none", "own")
     options, language = ModelOptions(defenses=own.references), LanguageModels()
@@ -79,7 +79,7 @@ def test_what_a_folder_says_is_a_column_of_its_own(tmp_path: Path) -> None:
     assert made.defense == make_defense("ranmask", rate=0.4).defense
     with pytest.raises(OptionError, match="names no defense"):
         own.around(victim(), "builtin:sentiment-cnn", options, 0, language)
-    keep_defenses(tmp_path, [make_defense("freelb")])
+    save_defenses(tmp_path, [make_defense("freelb")])
     assert [chain.name for chain in parse_chains([], [str(tmp_path)])] == ["none"], "asked, it is the bare model"
     assert [chain.name for chain in parse_chains([], ["builtin:sentiment-cnn"])] == ["none"]
 
@@ -88,17 +88,20 @@ def test_the_ways_of_a_chain() -> None:
     language = LanguageModels()
     bare = victim()
     assert list(views(bare, 5, language)) == ["direct"]
-    hiding = Defended("hiding", Hiding(), bare)
+    hiding = Defended(name="hiding", defense=Hiding(), inner=bare)
     assert list(views(hiding, 5, language)) == ["direct", "expectation", "twin", "transfer"]
     assert "expectation" not in views(hiding, 1, language)
-    assert list(views(Defended("shielding", Shielding(), bare), 5, language)) == ["direct", "transfer"]
-    nested = Defended("shielding", Shielding(), hiding)
+    assert list(views(Defended(name="shielding", defense=Shielding(), inner=bare), 5, language)) == [
+        "direct",
+        "transfer",
+    ]
+    nested = Defended(name="shielding", defense=Shielding(), inner=hiding)
     twin = twin_of(nested)
     assert twin is not None
     assert isinstance(twin.inner, Defended)
     assert twin.inner.defense == Hiding("probability")
     assert views(nested, 5, language)["transfer"] is innermost(nested) is bare
-    assert twin_of(Defended("hiding", Hiding("probability"), bare)) is None
+    assert twin_of(Defended(name="hiding", defense=Hiding("probability"), inner=bare)) is None
     assert lets_vote(hiding)
     assert lets_vote(nested)
     assert not lets_vote(twin)
@@ -174,7 +177,7 @@ def test_files_without_successes_or_labels_are_refused(file: Callable[[str, str]
 
 def test_an_expectation_is_over_as_many_draws_as_were_asked_for() -> None:
     language = LanguageModels("a-masked-lm", "an-encoder")
-    hiding = Defended("hiding", Hiding(), victim())
+    hiding = Defended(name="hiding", defense=Hiding(), inner=victim())
     assert views(hiding, 7, language)["expectation"] == Averaged(hiding, 7, language)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import stockade as st
 from stockade.core.errors import RunError
-from stockade.defenses.detector_fit import fit_detector
+from stockade.defenses.detector import fit_detector
 from stockade.runs.attack import Progress
 from tests.toys import WeightVictim
 

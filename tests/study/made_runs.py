@@ -12,8 +12,8 @@ from stockade.core.text import Edit
 from stockade.runs.manifest import make_manifest
 from stockade.runs.run import Run
 from stockade.runs.store import Effort, Store
-from stockade.studies.bae import ATTACKS
-from tests.runs.records import record
+from stockade.studies.bae.analysis import ATTACKS
+from tests.records import record
 
 TEN_WORDS = "one two three four five six seven eight nine ten"
 

@@ -9,7 +9,7 @@ import torch
 from stockade.core.errors import ModelError
 from stockade.core.text import Text
 from stockade.models.huggingface import HuggingFaceClassifier
-from stockade.models.inside import attention_inputs, hidden_by_word, kind_of, self_attention
+from stockade.models.internals import attention_inputs, hidden_by_word, kind_of, self_attention
 from stockade.studies.attention.inside import relative_changes
 from tests.study.attention_toys import toy_bert, toy_lstm
 

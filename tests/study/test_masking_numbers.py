@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from stockade.certificates.bounds import masking_losses
-from stockade.certificates.masked_copies import MaskedCopies
+from stockade.certificates.methods.ranmask import MaskedCopies
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.masks import Keep, kept_words, masks_by_number
 from stockade.defenses.ranmask import RanMask
@@ -77,7 +77,7 @@ def test_the_word_is_chosen_on_one_half_and_measured_on_the_other() -> None:
 
 
 def test_all_copies_where_there_are_few_and_a_sample_where_not() -> None:
-    copies = MaskedCopies(tuple("abcde"), None, 2, "[MASK]", 0)
+    copies = MaskedCopies(words=tuple("abcde"), premise=None, kept=2, mask="[MASK]", seed=0)
     keep, complete = chosen_masks(copies, 10)
     assert complete
     assert {tuple(np.flatnonzero(row)) for row in keep} == set(combinations(range(5), 2))
@@ -154,7 +154,7 @@ def test_a_masking_is_written_as_it_is_read(written: str) -> None:
 def test_the_model_is_put_into_each_ensemble() -> None:
     given_model = masked(victim(), 0.4, ",kept=3")
     model, options = in_ensemble("m", given_model, "vote", ModelOptions())
-    assert model.defense == RanMask(0.4, 10, "vote", 3)  # type: ignore[attr-defined]
+    assert model.defense == RanMask(rate=0.4, copies=10, combine="vote", kept=3)  # type: ignore[attr-defined]
     assert options.defenses == ()
     bare = victim()
     assert in_ensemble("m", bare, "none", ModelOptions())[0] is bare
@@ -170,7 +170,7 @@ def test_other_defenses_are_refused() -> None:
 
 
 def test_rates_must_tell_models_apart() -> None:
-    one, other = RanMask(0.3), RanMask(0.3, 50)
+    one, other = RanMask(rate=0.3), RanMask(rate=0.3, copies=50)
     with pytest.raises(OptionError, match=r"a and b were both trained at the mask rate 0\.3: give one model for each"):
         check_rates({"a": one, "b": other}, True)
     with pytest.raises(OptionError, match=r"a and b both have no ranmask in defense\.json"):
@@ -179,7 +179,7 @@ def test_rates_must_tell_models_apart() -> None:
         check_rates({"a": None}, True)
     with pytest.raises(OptionError, match="The model a has no ranmask and is only there to be attacked"):
         check_rates({"a": None, "b": one}, False)
-    check_rates({"a": None, "b": one, "c": RanMask(0.5)}, True)
+    check_rates({"a": None, "b": one, "c": RanMask(rate=0.5)}, True)
 
 
 def _rate(rate: float, accuracy: float | None, median: int | None, robust: dict[str, float]) -> dict[str, object]:

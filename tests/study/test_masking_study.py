@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import stockade as st
 from stockade.cli.main import cli
 from stockade.core.errors import ModelError, OptionError, RunError
-from stockade.defenses.folders import keep_defenses
+from stockade.defenses.chain import save_defenses
 from stockade.defenses.registry import make_defense
 from stockade.runs.attack import Progress
 from tests.models.conftest import tiny_bert, tiny_tokenizer
@@ -260,7 +260,7 @@ def _folder(path: Path, defense: str | None = None) -> str:
     tiny_bert(**options).save_pretrained(path)
     tiny_tokenizer().save_pretrained(path)
     if defense is not None:
-        keep_defenses(path, [make_defense(defense)])
+        save_defenses(path, [make_defense(defense)])
     return str(path)
 
 

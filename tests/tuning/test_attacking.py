@@ -11,7 +11,7 @@ import stockade as st
 from stockade.attacks.registry import make_attack
 from stockade.core.protocols import Classifier
 from stockade.core.records import Record, Status
-from stockade.datasets import ExampleSet, prepare_examples
+from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.evaluation.averaged import Averaged
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import AttackSettings
@@ -78,10 +78,10 @@ class Scripted:
 
     def _twin_or_mean(self, model: Any, through: Any) -> str:
         if not isinstance(through, Averaged):
-            assert through.defense == model.defense.twin()
+            assert through.defense == model.defense.surrogate()
             return "twin"
         seen: Any = through.inner
-        assert seen.defense == model.defense.twin()
+        assert seen.defense == model.defense.surrogate()
         return f"mean of {through.draws}"
 
 

@@ -16,7 +16,7 @@ import pytest
 import stockade as st
 from stockade.cli import main as command_line
 from stockade.core.errors import DataError, ModelError, OptionError, ResourceMissing, RunError, StockadeError
-from stockade.defenses.detector_fit import fit_detector
+from stockade.defenses.detector import fit_detector
 from stockade.tuning import attacking
 from stockade.tuning.page import render_page, write_page
 from stockade.tuning.running import Tuned, _run

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from stockade.core.errors import OptionError
+from stockade.attacks.registry import NamedAttack, make_attack
+from stockade.core.errors import BudgetExhausted, ModelError, OptionError, RunError, SearchStopped, StockadeError
+from stockade.core.example import Example
+from stockade.core.protocols import Classifier
 from stockade.core.registry import published
-from stockade.core.seeds import derive_rng
+from stockade.core.seeds import derive_rng, derive_seed
 from stockade.core.text import Text, TextInput
+from stockade.engine.composite import make_scoring
+from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.requests import Score, VisibleWords
+from stockade.engine.scheduler import Scheduler, Search
+from stockade.models import load_model
+from stockade.models.language import LanguageModels
 
 Variant = Literal["replace", "add"]
 
@@ -19,18 +28,29 @@ Variant = Literal["replace", "add"]
     paper="Zeng et al. 2021, RanMASK, section 4.3",
     presets={"paper": {}, "authors": {"variant": "replace"}},
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Augmentation:
     """Train on texts that were attacked before, the strongest text of each attack, successful or not.
 
-    `model` is the trained model that is attacked, by `attack` with `budget` queries per text. With `variant=add` all
-    texts of at least `words` words are attacked and the results added to the data. With `variant=replace` a random
-    half of the texts is attacked and trained on together with another random half of the originals, so that there are
-    as many texts as before. Texts that the model gets wrong are taken as they are.
+    Texts that the attacked model gets wrong are taken as they are. PWWS is the default because it is fast: its
+    candidates are looked up, not computed by a language model, and it asks the model about all of them at once.
 
-    PWWS is the default because it is fast: its candidates are looked up, not computed by a language model, and it asks
-    the model about all of them at once. Differences to the papers: texts come from one attack on the trained model, not
-    anew in every epoch.
+    Differences to the papers: texts come from one attack on the trained model, not anew in every epoch.
+
+    Parameters
+    ----------
+    model
+        The trained model that is attacked: its folder.
+    attack
+        The attack, with options and preset as everywhere.
+    variant
+        `add` attacks all texts and adds the results to the data. `replace` attacks a random half of the texts and
+        trains on the results together with another random half of the originals, so that there are as many texts as
+        before.
+    words
+        Texts of fewer words are not attacked.
+    budget
+        Queries per text; None for no limit.
     """
 
     model: str = ""
@@ -49,8 +69,6 @@ class Augmentation:
         self, inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
     ) -> tuple[list[TextInput], list[int]]:
         """The texts to train on, with the numbers of their classes."""
-        from stockade.defenses.adversarial.attacked_texts import attacked_texts, load_victim
-
         if not self.model:
             raise OptionError(
                 "augmentation attacks a trained model, but none was named. Name its folder: --defense "
@@ -71,8 +89,8 @@ class Augmentation:
             budget=self.budget,
             seed=seed,
         )
-        kept = self.kept_rows(len(inputs), len(rows), seed)
-        return [*(inputs[row] for row in kept), *changed], [labels[row] for row in (*kept, *rows)]
+        originals = self.original_rows(len(inputs), len(rows), seed)
+        return [*(inputs[row] for row in originals), *changed], [labels[row] for row in (*originals, *rows)]
 
     def attacked_rows(self, inputs: Sequence[TextInput], seed: int) -> list[int]:
         """Which texts are attacked: those with enough words, of a random half or of all."""
@@ -81,12 +99,98 @@ class Augmentation:
             rows = sorted(derive_rng(seed, "augmentation", "attacked").sample(rows, len(rows) // 2))
         return [row for row in rows if _words(inputs[row]) >= self.words]
 
-    def kept_rows(self, texts: int, attacked: int, seed: int) -> list[int]:
+    def original_rows(self, texts: int, attacked: int, seed: int) -> list[int]:
         """Which texts are trained on as they are: all, or as many as make up the number of texts."""
         if self.variant == "add":
             return list(range(texts))
         return sorted(derive_rng(seed, "augmentation", "kept").sample(range(texts), texts - attacked))
 
 
-def _words(one: TextInput) -> int:
-    return len(Text.parse(one if isinstance(one, str) else one[1]))
+def _words(text: TextInput) -> int:
+    return len(Text.of(text))
+
+
+def load_victim(reference: str, classes: Sequence[str]) -> Classifier:
+    """The model that is attacked; it must have the classes of the data."""
+    victim = load_model(reference)
+    if set(victim.labels) != set(classes):
+        raise ModelError(
+            f"The model {reference} has the classes {', '.join(victim.labels)}, but the data has {', '.join(classes)}; "
+            "expected the same. Attack a model that was trained on such data."
+        )
+    return victim
+
+
+@dataclass(frozen=True, slots=True)
+class _Attacked:
+    """A text as an attack left it; `fault` says what went wrong, if anything did."""
+
+    row: int
+    text: Text
+    fault: str | None = None
+
+
+def attacked_texts(
+    victim: Classifier,
+    inputs: Sequence[TextInput],
+    labels: Sequence[str],
+    attack: str,
+    *,
+    budget: int | None = None,
+    seed: int = 0,
+) -> list[TextInput]:
+    """Each text as the attack leaves it: its success, else the strongest text it tried, else the text itself.
+
+    A text's random choices depend on the seed and its place in the data. A fault in one search costs that text only;
+    when all searches have one, it is raised.
+    """
+    named = make_attack(attack)
+    language = LanguageModels()
+    filling, embedding = FillingService(language.make_masked_lm), EmbeddingService(language.make_encoder)
+    scoring = make_scoring(victim, filling=filling, embedding=embedding)
+    scheduler = Scheduler.for_classifier(scoring, filling=filling, embedding=embedding)
+    texts = list(map(Text.of, inputs))
+    numbers = [victim.labels.index(label) for label in labels]
+    searches = [
+        _search(row, Example(str(row), text, label), named, budget, seed)
+        for row, (text, label) in enumerate(zip(texts, numbers, strict=True))
+    ]
+    changed = list(inputs)
+    faults = []
+    for ended in scheduler.run(searches):
+        attacked = ended.result
+        assert isinstance(attacked, _Attacked)
+        changed[attacked.row] = attacked.text.input
+        faults += [] if attacked.fault is None else [attacked.fault]
+    if faults and len(faults) == len(inputs):
+        raise RunError(f"The attack {attack} broke down on all {len(inputs)} texts, on the first because {faults[0]}.")
+    return changed
+
+
+def _search(row: int, example: Example, named: NamedAttack, budget: int | None, seed: int) -> Search[_Attacked]:
+    async def strongest() -> _Attacked:
+        try:
+            return _Attacked(row, await _strongest(example, named, seed))
+        except BudgetExhausted:
+            return _Attacked(row, example.text)
+        except SearchStopped as stopped:
+            return _Attacked(row, example.text, str(stopped))
+        except StockadeError:
+            raise
+        except Exception as error:  # a fault in one search must not cost the others
+            return _Attacked(row, example.text, f"the attack raised {type(error).__name__}: {error}")
+
+    weight = len(example.text) * len(str(example.text))
+    return Search(strongest, budget, weight, derive_seed(seed, example.id, named.name, "draws"))
+
+
+async def _strongest(example: Example, named: NamedAttack, seed: int) -> Text:
+    clean = (await Score([example.text], counted=False))[0]
+    if clean.label != example.label or not example.text.words:
+        return example.text
+    visible = await VisibleWords(example.text)
+    if not visible:
+        return example.text
+    example = example if len(visible) == len(example.text) else replace(example, visible=visible)
+    outcome = await named.attack.search(example, derive_rng(seed, example.id, named.name))
+    return example.text if outcome.text is None else outcome.text

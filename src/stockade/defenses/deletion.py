@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from random import Random
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,10 +20,11 @@ from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
+from stockade.defenses.text_perturbation import PerturbedTexts, with_changed_texts
 from stockade.engine.requests import ClassNames, Score
 
 if TYPE_CHECKING:
-    from stockade.training.objective import Objective, TrainingKit
+    from stockade.training.objective import Batch, Objective, TrainingKit
 
 NO_VOTE = -1
 """The vote of a copy without words."""
@@ -34,18 +36,31 @@ NO_VOTE = -1
     "Deletion; on words Huang et al. 2024, CERT-ED",
     presets={"paper": {}, "vote": {"combine": "vote"}},
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
     """Delete words at random: train on shortened texts, answer with what many shortened copies say together.
 
-    Every word stays with the chance `kept_chance`, whatever becomes of the others and however long the text is; those
-    that stay are joined by single blanks. Words are what blanks separate, of a pair those of the hypothesis. `combine`
-    is how the `copies` become one answer. A copy that lost all its words says nothing: with `combine=vote` a class has
-    the share of all copies that vote for it, which may sum to less than 1; means are over the copies with words. If no
-    copy has words the text itself is asked. With `draws=fixed` texts of equal length always lose the same words.
+    Every word stays with the same chance, whatever becomes of the others and however long the text is; those that stay
+    are joined by single blanks. Words are what blanks separate, of a pair those of the hypothesis. In training a text
+    never loses all its words: one of them, drawn at random, stays then.
+
+    A copy that lost all its words says nothing: with `combine=vote` a class has the share of all copies that vote for
+    it, which may sum to less than 1; means are over the copies with words. If no copy has words the text itself is
+    asked.
 
     Differences to the papers: copies without words vote for no class; mean probabilities are the default, because votes
     starve attackers that follow scores and so flatter the defense.
+
+    Parameters
+    ----------
+    kept_chance
+        The chance with which a word stays.
+    copies
+        How many shortened copies a text is answered from.
+    combine
+        How the answers to the copies become one.
+    draws
+        `fresh` for other deletions with every question; `fixed` for the same ones for all texts of equal length.
     """
 
     independent_copies: ClassVar[bool] = True
@@ -68,9 +83,9 @@ class Deletion:
         return self.draws == "fresh"
 
     def check(self, inner: Classifier) -> None:
-        """Any classifier will do."""
+        """Any model will do."""
 
-    def twin(self) -> Deletion:
+    def surrogate(self) -> Deletion:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
@@ -99,9 +114,21 @@ class Deletion:
         return votes
 
     def objective(self, kit: TrainingKit) -> Objective:
-        from stockade.defenses.deletion_training import DeletionTraining
+        def shorten(batch: Batch) -> Batch:
+            return with_changed_texts(batch, self._with_fewer_words)
 
-        return DeletionTraining(self, kit.plain)
+        return PerturbedTexts(shorten, kit.plain)
+
+    def _with_fewer_words(self, string: str, rng: Random) -> str:
+        words = string.split()
+        if not words:
+            return string
+        generator = np.random.default_rng(rng.getrandbits(64))
+        keep = self.kept(generator, len(words), 1)
+        if not keep.any():
+            keep[0, generator.integers(len(words))] = True
+        [copy] = shortened(words, keep)
+        return copy
 
 
 def shortened(words: Sequence[str], keep: Keep) -> list[str]:

@@ -1,4 +1,4 @@
-"""The numbers that tell an attacked text from a clean one.
+"""Features of a detector: the numbers that tell an attacked text from a clean one.
 
 disagreement  the share of masked copies whose class is not that of the text
 fall          how much less probable the text's class is in the mean of the copies
@@ -31,16 +31,19 @@ FEATURES = (*MASKING, *SURPRISE, *FREQUENCY)
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was learnt of a text: the model's plain answer, those to its masked copies, and the numbers."""
+    """The model's answers to a text and to its masked copies, and the numbers made from them."""
 
     plain: Scores
     rows: NDArray[np.float64]
     numbers: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceReader:
-    """Asks the model, and the masked LM where a number needs it, about a text."""
+    """Asks the model, and the masked LM where a number needs it, about a text.
+
+    The fields are those of a `Detector`; `mask` is what hides a word from a black box.
+    """
 
     features: Sequence[str]
     rate: float
@@ -57,26 +60,26 @@ class EvidenceReader:
         if words:
             keep = draw_masks(rng, len(words), kept_words(len(words), self.rate, self.kept), self.copies)
             rows = await Masked(words, text.premise, keep, self.mask)
-        found = dict(zip(MASKING, _of_copies(plain, rows), strict=True))
+        numbers = dict(zip(MASKING, _of_copies(plain, rows), strict=True))
         if set(SURPRISE) & set(self.features):
-            found |= zip(SURPRISE, _of_surprise(await Surprisal(tuple(words)) if words else ()), strict=True)
+            numbers |= zip(SURPRISE, _of_surprise(await Surprisal(tuple(words)) if words else ()), strict=True)
         if set(FREQUENCY) & set(self.features):
             frequent = (await Score([self.frequent(text)]))[0]
-            found["frequency-shift"] = plain.probability(plain.label) - frequent.probability(plain.label)
-        return Evidence(plain, rows, tuple(found[name] for name in self.features))
+            numbers["frequency-shift"] = plain.probability(plain.label) - frequent.probability(plain.label)
+        return Evidence(plain, rows, tuple(numbers[name] for name in self.features))
 
     def frequent(self, text: Text) -> Text:
         """The text with the most frequent synonym in place of each rare word that has a more frequent one."""
-        from stockade.lexicon import load_wordnet
+        from stockade.lexicon.wordnet import load_wordnet
 
         swaps = {}
         for index, word in enumerate(text.words):
-            own = self.counts.get(word.lower(), 0)
-            if own > self.rare:
+            count = self.counts.get(word.lower(), 0)
+            if count > self.rare:
                 continue
-            known = [(self.counts.get(one.lower(), 0), one) for one in load_wordnet().synonyms(word)]
-            best = max(known, key=lambda pair: pair[0], default=(0, word))  # the first of equals, in WordNet's order
-            if best[0] > own:
+            synonyms = [(self.counts.get(synonym.lower(), 0), synonym) for synonym in load_wordnet().synonyms(word)]
+            best = max(synonyms, key=lambda pair: pair[0], default=(0, word))  # the first of equals, in WordNet's order
+            if best[0] > count:
                 swaps[index] = best[1]
         return text.replace_all(swaps) if swaps else text
 

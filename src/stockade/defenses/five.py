@@ -1,4 +1,4 @@
-"""FIVE: ask about a text and copies of it with noise on its most important tokens, take what they say together."""
+"""FIVE: answer from a text and copies of it with noise on its most important tokens."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
 from stockade.defenses.switch import check_importance, order_of
 from stockade.engine.requests import Importance, Noised, Score
-from stockade.lexicon import StopList, is_stop_word
+from stockade.lexicon.stopwords import StopList, is_stop_word
 
 _IMDB = {"deviation": 2.3, "samples": 10, "combine": "probability"}
 _AUTHORS = {"deviation": 0.05, "samples": 10, "tokens": 2, "importance": "half_sq_norm"}
@@ -36,17 +36,34 @@ _NOISY = 0.2
     paper="Mein et al. 2020, FireBERT, section 2.1.5",
     presets={"paper": {}, "mnli": {}, "imdb": _IMDB, "authors": _AUTHORS},
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Five:
     """Answer with what a text and copies with Gaussian noise on its most important tokens say together (FIVE).
 
-    The noise, of standard deviation `deviation`, is added to the input vectors of the `tokens` most important tokens of
-    words that are no stop words, to all of them in each of the `samples` copies; the text counts as much as each copy.
-    At the published deviation the noise is some hundred times as long as the vector (`signal_to_noise`), so a token is
-    overwritten rather than moved: compare with mask-top. Preset `authors` holds the defaults of the released code.
+    The text counts as much as each copy. Only tokens of words that are no stop words get noise, all chosen ones in each
+    copy. At the published deviation the noise is some hundred times as long as the vector (`signal_to_noise`), so a
+    token is overwritten rather than moved: compare with mask-top. Preset `authors` holds the defaults of the released
+    code.
 
     Differences to the paper and its code: importance is the gradient of the predicted class's loss; with several tokens
     all of them are perturbed (the code perturbs only the last); tokens of punctuation are never chosen.
+
+    Parameters
+    ----------
+    deviation
+        The standard deviation of the noise that is added to input vectors.
+    samples
+        How many copies with noise a text has.
+    tokens
+        How many of the most important tokens get noise.
+    combine
+        How the answers become one.
+    stop_words
+        Which list of stop words.
+    importance
+        What the importance of a token is the gradient of.
+    draws
+        `fresh` for other noise with every question, `fixed` for the same.
     """
 
     innermost: ClassVar[bool] = True
@@ -76,7 +93,7 @@ class Five:
                 "model or a built-in one, or use fuse, which changes words."
             )
 
-    def twin(self) -> Five:
+    def surrogate(self) -> Five:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
@@ -89,26 +106,29 @@ class Five:
 
     def chosen(self, text: Text, scores: TokenScores) -> tuple[tuple[int, int], ...]:
         """The tokens to perturb, as (word, token of the word), the most important first."""
-        found = {
+        values = {
             (word, token): value
-            for word, values in enumerate(scores)
+            for word, tokens in enumerate(scores)
             if not is_stop_word(text.words[word], self.stop_words)
-            for token, value in enumerate(values)
+            for token, value in enumerate(tokens)
         }
-        return tuple(order_of(found)[: self.tokens])
+        return tuple(order_of(values)[: self.tokens])
 
     def remarks(self, inner: Classifier) -> Sequence[str]:
         """The ratio of signal to noise, without which a deviation says nothing."""
         if not _shows_vectors(inner):
             return ()
         ratio = self.signal_to_noise(inner)
-        told = f"The signal-to-noise ratio of FIVE is {ratio:.2g} (the length of input vectors over that of the noise)"
+        remark = (
+            f"The signal-to-noise ratio of FIVE is {ratio:.2g} (the length of input vectors over that of the noise)"
+        )
         overwritten = ", so tokens are overwritten rather than moved: compare with mask-top" if ratio < _NOISY else ""
-        return (f"{told}{overwritten}.",)
+        return (f"{remark}{overwritten}.",)
 
     def signal_to_noise(self, model: Classifier) -> float:
-        """How long the model's input vectors are, in the mean over the words of its vocabulary, in parts of the noise's
-        length, which is the deviation times the root of the dimensions.
+        """The mean length of the vocabulary's input vectors over the length of the noise.
+
+        The noise is as long as the deviation times the root of the dimensions.
         """
         if not _shows_vectors(model):
             raise ModelError(

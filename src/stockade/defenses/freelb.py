@@ -58,17 +58,11 @@ class FreeLb:
         check_ascent("freelb", self.steps, self.step_size, self.start_norm, self.max_norm)
 
     def objective(self, kit: TrainingKit) -> Objective:
-        from stockade.defenses.embedding_perturbation import make_perturbation
+        from stockade.defenses.embedding_perturbation import Ascent, VectorPerturbation, refuse_nesting
 
-        ascent = make_perturbation(
-            "freelb",
-            kit,
-            steps=self.steps,
-            step_size=self.step_size,
-            start_norm=self.start_norm,
-            max_norm=self.max_norm,
-        )
-        return FreeLbTraining(kit.plain, ascent)
+        refuse_nesting("freelb", kit)
+        ascent = Ascent(steps=self.steps, step_size=self.step_size, start_norm=self.start_norm, max_norm=self.max_norm)
+        return FreeLbTraining(kit.plain, VectorPerturbation(kit.network, kit.tokenizer, ascent))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""FuSE: ask about a text and about alternatives of it in other words, take what they say together."""
+"""FuSE: answer from a text and alternatives of it in other words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stockade.core.protocols import Classifier
 from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine
-from stockade.defenses.replacements import table_resources
+from stockade.defenses.neighbours import table_resources
 from stockade.defenses.switch import Switch, check_importance
 from stockade.engine.requests import Score
 
@@ -30,12 +30,21 @@ _IMDB = {"perturb_words": 3, "multiplier": 17, "total_alternatives": 12, "combin
 class Fuse(Switch):
     """Answer with what a text and alternatives of it, with important words replaced, say together (FuSE).
 
-    The alternatives are SWITCH's, whose options these are; the text counts as much as each of them. The words that
-    matter are found with the gradients of the very model that is defended. `combine` is how the answers become one.
-    With `draws=fixed` a text always has the same alternatives. Preset `authors` has the released code's defaults.
+    The alternatives are SWITCH's, whose options FuSE has too; the text counts as much as each of them. The gradients of
+    the very model that is defended say which words are important. Preset `authors` has the released code's defaults.
 
     Differences to the paper: those of SWITCH. The collapse on clean IMDB texts that the paper reports does not exist
     here: every alternative is made from the text that is asked about.
+
+    Parameters
+    ----------
+    perturb_words, candidates, match_pos, stop_words, leave_alone, random_out_of, similarity, scale, threshold, \
+multiplier, total_alternatives, importance, neighbours
+        As in `Switch`.
+    combine
+        How the answers become one.
+    draws
+        `fresh` for other alternatives with every question, `fixed` for always the same of a text.
     """
 
     combine: Combination = "logit"
@@ -51,10 +60,10 @@ class Fuse(Switch):
     def resources(self) -> Mapping[str, str]:
         return table_resources(self.neighbours)
 
-    def twin(self) -> Fuse:
+    def surrogate(self) -> Fuse:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
         alternatives = await self.alternatives(text, Random(int(rng.integers(2**63))))
-        scores = await Score([text, *alternatives])
-        return combine(np.array([one.probabilities for one in scores]), self.combine)
+        answers = await Score([text, *alternatives])
+        return combine(np.array([scores.probabilities for scores in answers]), self.combine)

@@ -1,4 +1,4 @@
-"""The plain baseline for FIVE: ask about a text and about a copy with its most important words hidden."""
+"""The plain baseline for FIVE: answer from a text and a copy with its most important words hidden."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stockade.core.text import Text
 from stockade.defenses.combine import Combination, combine
 from stockade.defenses.switch import check_importance, ranked_words
 from stockade.engine.requests import Importance, Masked, Score
-from stockade.lexicon import StopList
+from stockade.lexicon.stopwords import StopList
 
 
 @published(
@@ -23,13 +23,28 @@ from stockade.lexicon import StopList
     paper="a baseline for FIVE of Mein et al. 2020, FireBERT, section 2.1.5",
     presets={"paper": {}, "mnli": {}, "imdb": {"copies": 10, "combine": "probability"}},
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MaskTop:
     """Answer with what a text and copies of it with the most important words hidden say together.
 
-    FIVE without noise: instead of random vectors the `words` most important words, which are no stop words, are a mask
-    each. A word is hidden with the punctuation that stands at it. All `copies` are alike, so they are computed once and
-    only say how much the hidden text counts beside the text itself.
+    FIVE without noise: instead of random vectors the most important words, which are no stop words, are a mask each. A
+    word is hidden with the punctuation that stands at it. All copies are alike, so they are computed once and only say
+    how much the hidden text counts beside the text itself.
+
+    Parameters
+    ----------
+    words
+        How many of the most important words are hidden.
+    copies
+        How many times the hidden text counts.
+    combine
+        How the answers become one.
+    stop_words
+        Which list of stop words.
+    importance
+        What the importance of a word is the gradient of.
+    mask
+        What hides a word from a black box; other models have a mask token.
     """
 
     innermost: ClassVar[bool] = True
@@ -53,7 +68,7 @@ class MaskTop:
     def check(self, inner: Classifier) -> None:
         check_importance("mask-top", inner)
 
-    def twin(self) -> MaskTop:
+    def surrogate(self) -> MaskTop:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
@@ -69,6 +84,6 @@ class MaskTop:
 
 
 def piece_of(text: Text, index: int) -> int:
-    """Which of the pieces that blanks separate a word stands in."""
+    """Which of the pieces between blanks a word stands in."""
     before = str(text)[: text.starts[index]]
     return len(before.split()) - (bool(before) and not before[-1].isspace())

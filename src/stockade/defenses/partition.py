@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from random import Random
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -10,15 +11,17 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
+from stockade.core.masks import Keep
 from stockade.core.partitions import Layout, Votes, group_texts, hash_groups, position_groups
 from stockade.core.protocols import Classifier
 from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import combine
+from stockade.defenses.text_perturbation import PerturbedTexts, with_changed_texts, with_masked_words
 from stockade.engine.requests import ClassNames, Masked, Score
 
 if TYPE_CHECKING:
-    from stockade.training.objective import Objective, TrainingKit
+    from stockade.training.objective import Batch, Objective, TrainingKit
 
 
 @published(
@@ -27,19 +30,33 @@ if TYPE_CHECKING:
     "Pei et al. 2024, TextGuard (hash)",
     presets={"paper": {}, "hash": {"by": "hash"}},
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
     """Split the words into groups: train on single groups, answer with the votes of all.
 
-    Words are what blanks separate, of a pair those of the hypothesis. `by=position`: a word's group depends on its
-    place and the number of words; all other words are hidden, each by one mask. `layout` says whether the words of a
-    group stand side by side (`blocks`) or apart (`interleaved`); `mask` is what hides a word from a black box.
-    `by=hash`: a word's group is a hash of its lower-cased form with `key`; all other words are removed. A group without
-    words does not vote. Ties go to the first class. `combine=probability` takes the mean of the groups' probabilities
-    instead, for attackers that follow scores; certificates need votes.
+    Words are what blanks separate, of a pair those of the hypothesis. A group without words does not vote. Ties go to
+    the first class. In training every text shows one group, all as likely; a text of which an empty group was drawn is
+    shown whole.
 
     Differences to the papers: Levine and Feizi show parts of images; TextGuard has a model for every group, against
     poisoned training data. Here one model, trained on single groups, is asked about every group of a text.
+
+    Parameters
+    ----------
+    by
+        What decides a word's group. `position`: its place and the number of words; all other words are hidden, each by
+        one mask. `hash`: its lower-cased form; all other words are removed.
+    groups
+        How many groups there are.
+    layout
+        Whether the words of a group stand side by side (`blocks`) or apart (`interleaved`), with `by=position`.
+    key
+        Is hashed together with every word, with `by=hash`.
+    mask
+        What hides a word from a model without a mask token.
+    combine
+        `vote`, or `probability` for the mean of the groups' probabilities, which shows attackers a score to follow;
+        certificates need votes.
     """
 
     innermost: ClassVar[bool] = True
@@ -61,7 +78,7 @@ class Partition:
     def check(self, inner: Classifier) -> None:
         """Any model will do."""
 
-    def twin(self) -> Partition:
+    def surrogate(self) -> Partition:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
@@ -72,8 +89,9 @@ class Partition:
         return (await self.votes(text)).shares()
 
     async def votes(self, text: Text) -> Votes:
-        """How many groups vote for each class, which is what a certificate is computed from; a text without words has
-        no votes.
+        """How many groups vote for each class: what a certificate is computed from.
+
+        A text without words has no votes.
         """
         rows = await self.group_rows(text)
         return Votes(tuple(np.bincount(rows.argmax(1), minlength=rows.shape[1]).tolist()))
@@ -88,7 +106,7 @@ class Partition:
         texts = [Text.parse(" ".join(group), text.premise) for group in self.hashed(words) if group]
         return np.array([scores.probabilities for scores in await Score(texts)])
 
-    def positions(self, words: int) -> NDArray[np.bool_]:
+    def positions(self, words: int) -> Keep:
         """Which of so many words each group shows, by position."""
         return position_groups(words, self.groups, self.layout)
 
@@ -97,6 +115,15 @@ class Partition:
         return group_texts(words, hash_groups(words, self.groups, self.key), self.groups)
 
     def objective(self, kit: TrainingKit) -> Objective:
-        from stockade.defenses.partition_training import GroupTraining
+        def show_group(batch: Batch) -> Batch:
+            if self.by == "position":
+                return with_masked_words(batch, kit.encoder, self._drawn_positions)
+            return with_changed_texts(batch, self._drawn_words)
 
-        return GroupTraining(self, kit.encoder, kit.plain)
+        return PerturbedTexts(show_group, kit.plain)
+
+    def _drawn_positions(self, generator: np.random.Generator, words: int) -> Keep:
+        return generator.choice(self.positions(words), 1)
+
+    def _drawn_words(self, string: str, rng: Random) -> str:
+        return " ".join(rng.choice(self.hashed(string.split()))) or string

@@ -51,7 +51,11 @@ class Pgd:
         check_ascent("pgd", self.steps, self.step_size, self.start_norm, self.max_norm)
 
     def objective(self, kit: TrainingKit) -> Objective:
-        return PgdTraining(kit.plain, vector_perturbation("pgd", self, kit))
+        from stockade.defenses.embedding_perturbation import Ascent, VectorPerturbation, refuse_nesting
+
+        refuse_nesting("pgd", kit)
+        ascent = Ascent(steps=self.steps, step_size=self.step_size, start_norm=self.start_norm, max_norm=self.max_norm)
+        return PgdTraining(kit.plain, VectorPerturbation(kit.network, kit.tokenizer, ascent))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,12 +16,17 @@ from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.defenses.combine import Combination, Draws, combine, combine_normalised
+from stockade.defenses.text_perturbation import PerturbedTexts, with_masked_words
 from stockade.engine.requests import Masked, Score, Surprisal
 
 if TYPE_CHECKING:
-    from stockade.training.objective import Objective, TrainingKit
+    from stockade.training.objective import Batch, Objective, TrainingKit
 
 Sampling = Literal["uniform", "lm"]
+RISING = 0.6
+"""The share of the training in which the rate of a curriculum rises."""
+ENOUGH = 0.5
+"""A risk below this protects."""
 
 
 @published(
@@ -37,21 +42,37 @@ Sampling = Literal["uniform", "lm"]
         "snli": {"rate": 0.15},
     },
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RanMask:
     """Hide words at random: train on masked texts, answer with what many masked copies say together.
 
-    `rate` is the share of words that are hidden, `kept` the fewest that stay; words are what blanks separate, of a pair
-    those of the hypothesis. `combine` is how the `copies` become one answer. With `draws=fixed` texts of equal length
-    always have the same masks. With `sampling=lm` words that a masked LM did not expect are hidden more often (section
-    4.3); which words are hidden then depends on the words, so no certificate holds. `curriculum` is the rate that
-    training begins with; it rises to `rate` in the first 60 % of the training. `mask` is what hides a word from a black
-    box; other models have a mask token. Preset `vote` answers with votes, as the paper does; `authors` as the released
-    code does when it takes logits, with two words kept at least.
+    Words are what blanks separate, of a pair those of the hypothesis. Preset `vote` answers with votes, as the paper
+    does; `authors` as the released code does when it takes logits, with at least two words kept.
 
     Differences to the paper: one function says how many words stay, in training, prediction and certificates (the
-    released code keeps two words at least and certifies as if it did not); training always draws uniformly; mean
+    released code keeps at least two words and certifies as if it did not); training always draws uniformly; mean
     probabilities are the default, because votes starve attackers that follow scores and so flatter the defense.
+
+    Parameters
+    ----------
+    rate
+        The share of words that are hidden.
+    copies
+        How many masked copies a text is answered from.
+    combine
+        How the answers to the copies become one.
+    kept
+        The fewest words that stay.
+    draws
+        `fresh` for other masks with every question; `fixed` for the same ones for all texts of equal length.
+    sampling
+        `uniform`, or `lm` to hide words that a masked LM did not expect more often (section 4.3). Which words are
+        hidden then depends on the words, so no certificate holds.
+    curriculum
+        The rate that training begins with; it rises to `rate` in the first 60 % of the training. None for `rate`
+        throughout.
+    mask
+        What hides a word from a black box; other models have a mask token.
     """
 
     innermost: ClassVar[bool] = True
@@ -82,7 +103,7 @@ class RanMask:
     def check(self, inner: Classifier) -> None:
         """Any model will do."""
 
-    def twin(self) -> RanMask:
+    def surrogate(self) -> RanMask:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
@@ -105,6 +126,65 @@ class RanMask:
         return draw_weighted_masks(rng, weights, kept, self.copies)
 
     def objective(self, kit: TrainingKit) -> Objective:
-        from stockade.defenses.masked_training import MaskedTraining
+        def mask_words(batch: Batch) -> Batch:
+            rate = self.training_rate(batch.progress)
 
-        return MaskedTraining(kit.encoder, kit.plain, self.rate, self.kept, self.curriculum)
+            def draw(generator: np.random.Generator, words: int) -> Keep:
+                return draw_masks(generator, words, kept_words(words, rate, self.kept), 1)
+
+            return with_masked_words(batch, kit.encoder, draw)
+
+        return PerturbedTexts(mask_words, kit.plain)
+
+    def training_rate(self, progress: float) -> float:
+        """The mask rate when the share `progress` of the training is over."""
+        if self.curriculum is None:
+            return self.rate
+        return self.curriculum + (self.rate - self.curriculum) * min(1.0, progress / RISING)
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """The chance that every attacked word of a text survives the masking, with the counts it was computed from."""
+
+    words: int
+    attacked: int
+    hidden: int
+    probability: float
+
+
+def risk(words: int, rate: float, attacked: float, kept: int = 1) -> Risk:
+    """The risk of a mask rate: how likely an attack is seen whole (section 4.3, equation 10).
+
+    C(words - attacked, hidden) / C(words, hidden), as a product of shares; 0 when fewer words stay than were changed.
+
+    Differences to the paper: it asks for a rate at which the risk is greater than one half; what protects is a risk
+    smaller than that.
+
+    Parameters
+    ----------
+    words
+        How many words the text has.
+    rate
+        The share of words that are hidden.
+    attacked
+        The share of words that an attacker changed.
+    kept
+        The fewest words that stay.
+    """
+    for name, share in (("mask rate", rate), ("share of attacked words", attacked)):
+        if not 0 <= share <= 1:
+            raise OptionError(f"The {name} is {share}, expected a share between 0 and 1, such as 0.3.")
+    if words < 1:
+        raise OptionError(f"A text of {words} words has no risk; give at least 1.")
+    shown, changed = kept_words(words, rate, kept), round(attacked * words)
+    chance = 1.0
+    for survivor in range(changed):
+        chance *= max(0, shown - survivor) / (words - survivor)
+    return Risk(words, changed, words - shown, chance)
+
+
+def lowest_rate(words: int, attacked: float, enough: float = ENOUGH, kept: int = 1) -> float | None:
+    """The lowest mask rate, in steps of 5 %, whose risk is below `enough`; None where even 95 % is too risky."""
+    rates = (step / 20 for step in range(1, 20))
+    return next((rate for rate in rates if risk(words, rate, attacked, kept).probability < enough), None)

@@ -189,5 +189,7 @@ def wrap(
     check_order(named)
     for one in reversed(named):
         if one.entry.answers and isinstance(one.defense, AnsweringDefense):
-            classifier = Defended(one.name, one.defense, classifier, seed, language or LanguageModels())
+            classifier = Defended(
+                name=one.name, defense=one.defense, inner=classifier, seed=seed, language=language or LanguageModels()
+            )
     return classifier

@@ -35,15 +35,25 @@ class Routed:
 
 
 @published("route", paper="Zeng et al. 2021, RanMASK, conclusion (future work)", presets={"paper": {}})
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """Ask a detector first: suspicious texts are answered from masked copies, the others by the model as it is.
 
-    `detector` is a file that `stockade detector` made; mask rate and copies are those it was fitted with. `combine` is
-    how the copies become one answer; with `draws=fixed` texts of equal length always have the same masks.
+    Mask rate and copies are those that the detector was fitted with.
 
     Differences to the paper: it names the idea only; features, threshold and branches are ours. No certificate of the
     masked branch holds for the whole, because an attacker may choose the branch.
+
+    Parameters
+    ----------
+    detector
+        A file that `stockade detector` made.
+    combine
+        How the answers to the copies become one.
+    draws
+        `fresh` for other masks with every question; `fixed` for the same ones for all texts of equal length.
+    mask
+        What hides a word from a black box; other models have a mask token.
     """
 
     innermost: ClassVar[bool] = True
@@ -75,7 +85,7 @@ class Route:
         same = fitted.model == inner.fingerprint()
         return () if same else ("The detector of route was fitted on another model: its threshold says little here.",)
 
-    def twin(self) -> AdaptiveRoute:
+    def surrogate(self) -> AdaptiveRoute:
         return AdaptiveRoute(self)
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
@@ -94,13 +104,12 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveRoute:
-    """What an attacker who knows the detector follows: a score that falls with the class's probability and with the
-    detector's suspicion alike.
+    """The surrogate of route: a score that falls with the class's probability and with the detector's suspicion alike.
 
-    The class is the routed answer to the original text, whichever branch gives it. While the routed answer still is
-    that class, it has between one half and all of the probability, by `weight` the suspicion and for the rest its
-    probability in both branches, each as likely as it is taken; once the answer is another, the routed answer itself is
-    shown.
+    It is what an attacker follows who knows the detector. The class is the routed answer to the original text,
+    whichever branch gives it. While the routed answer still is that class, it has between one half and all of the
+    probability, by `weight` the suspicion and for the rest its probability in both branches, each as likely as it is
+    taken; once the answer is another, the routed answer itself is shown.
     """
 
     route: Route
@@ -117,17 +126,17 @@ class AdaptiveRoute:
         return self.route.resources()
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
-        begun = (await self.route.routed(text.original, self._same_always(text.original, rng))).scores.label
+        label = (await self.route.routed(text.original, self._same_always(text.original, rng))).scores.label
         routed = await self.route.routed(text, rng)
-        if routed.scores.label != begun:
+        if routed.scores.label != label:
             return routed.scores
-        taken = routed.suspicion
-        own = taken * routed.robust.probability(begun) + (1 - taken) * routed.plain.probability(begun)
-        held = 0.5 + 0.5 * (self.weight * taken + (1 - self.weight) * own)
-        return _with_probability(routed.scores, begun, held)
+        suspicion = routed.suspicion
+        expected = suspicion * routed.robust.probability(label) + (1 - suspicion) * routed.plain.probability(label)
+        probability = 0.5 + 0.5 * (self.weight * suspicion + (1 - self.weight) * expected)
+        return _with_probability(routed.scores, label, probability)
 
     def _same_always(self, original: Text, rng: np.random.Generator) -> np.random.Generator:
-        """The random choices about an original: in a whole search the same, or it would have now this class, now that.
+        """The random choices about an original: the same in a whole search, or its class would vary between queries.
 
         Fixed choices are those of the route itself.
         """
@@ -136,20 +145,26 @@ class AdaptiveRoute:
         return np.random.default_rng(derive_seed("route", "original", repr(original.input)))
 
 
-def _with_probability(scores: Scores, label: int, own: float) -> Scores:
+def _with_probability(scores: Scores, label: int, probability: float) -> Scores:
     """The scores with another probability of one class; the other classes share the rest as before."""
     others = sum(scores.probabilities) - scores.probabilities[label]
-    rest = 1 - own
+    rest = 1 - probability
     count = len(scores.probabilities) - 1
     return Scores(
         tuple(
-            own if at == label else rest * (value / others if others > 0 else 1 / count)
-            for at, value in enumerate(scores.probabilities)
+            probability if number == label else rest * (value / others if others > 0 else 1 / count)
+            for number, value in enumerate(scores.probabilities)
         )
     )
 
 
 def _reader(detector: Detector, mask: str) -> EvidenceReader:
     return EvidenceReader(
-        detector.features, detector.rate, detector.kept, detector.copies, detector.rare, detector.counts, mask
+        features=detector.features,
+        rate=detector.rate,
+        kept=detector.kept,
+        copies=detector.copies,
+        rare=detector.rare,
+        counts=detector.counts,
+        mask=mask,
     )

@@ -14,15 +14,14 @@ from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.registry import published
-from stockade.core.text import Text, TextInput, match_case
+from stockade.core.text import Text, match_case
 from stockade.defenses.combine import Combination, Draws, combine
-from stockade.defenses.replacements import neighbour_table
+from stockade.defenses.neighbours import neighbour_table
+from stockade.defenses.text_perturbation import PerturbedTexts, with_changed_texts
 from stockade.engine.requests import Score
 from stockade.lexicon.perturbation_sets import PerturbationSets, WordSet, load_perturbation_sets
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-
     from stockade.training.objective import Batch, Objective, TrainingKit
 
 
@@ -31,19 +30,33 @@ if TYPE_CHECKING:
     paper="Ye et al. 2020, SAFER: A Structure-free Approach for Certified Robustness to Adversarial Word Substitutions",
     presets={"paper": {}, "vote": {"combine": "vote"}, "authors": {"combine": "vote", "copies": 2000}},
 )
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Safer:
     """Replace words by synonyms at random: train on such texts, answer with what many copies say together.
 
     Each word that has a perturbation set is replaced by a draw from it, all of its words as likely, in the case of the
-    word that stood there; of a pair the hypothesis only. The sets come from `vectors`, a table of neighbours or a file
-    of counter-fitted vectors (by default the table of the package): words of a cosine of at least `min_cosine` are
-    joined, after `directions` principal directions were taken away, and a set has at most `maximum` words. `combine` is
-    how the `copies` become one answer. With `draws=fixed` texts of equal length always have the same draws. Preset
-    `vote` answers with votes, as the paper does; `authors` with as many copies as the released code.
+    word that stood there; of a pair the hypothesis only. Preset `vote` answers with votes, as the paper does; `authors`
+    with as many copies as the released code.
 
     Differences to the paper: mean probabilities are the default, because votes starve attackers that follow scores.
     The released training script does not perturb the texts; this one does, as the paper says.
+
+    Parameters
+    ----------
+    copies
+        How many reworded copies a text is answered from.
+    combine
+        How the answers to the copies become one.
+    min_cosine
+        Words of at least this cosine are in each other's sets.
+    maximum
+        How many words a set has at most.
+    directions
+        How many principal directions are taken away from the vectors first.
+    draws
+        `fresh` for other words with every question; `fixed` for the same draws for all texts of equal length.
+    vectors
+        A file with a table of neighbours or counter-fitted vectors in place of the package's table.
     """
 
     independent_copies: ClassVar[bool] = True
@@ -69,12 +82,12 @@ class Safer:
         return self.draws == "fresh"
 
     def check(self, inner: Classifier) -> None:
-        """Any classifier will do."""
+        """Any model will do."""
 
     def resources(self) -> Mapping[str, str]:
         return {} if self.vectors is None else {"vectors": neighbour_table(self.vectors).fingerprint()}
 
-    def twin(self) -> Safer:
+    def surrogate(self) -> Safer:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
@@ -86,49 +99,30 @@ class Safer:
         return load_perturbation_sets(self.vectors, self.min_cosine, self.directions, self.maximum)
 
     def word_sets(self, text: Text) -> tuple[WordSet, ...]:
-        """The perturbation set of each word that has one, with its least overlap q: what a certificate is made from."""
+        """The perturbation set of each word that has one, with its least overlap q: what a certificate needs."""
         return self.sets().in_text(text)
 
     def perturbed(self, text: Text, rng: np.random.Generator, copies: int) -> list[Text]:
         """Copies of a text with every word that has a set replaced by a draw; one copy if no word has one."""
-        sets = [(index, found) for index, word in enumerate(text.words) if (found := self.sets().of(word))]
+        sets = [(index, words) for index, word in enumerate(text.words) if (words := self.sets().of(word))]
         if not sets:
             return [text]
         return [_replaced(text, sets, row) for row in rng.random((copies, len(sets)))]
 
     def objective(self, kit: TrainingKit) -> Objective:
-        return SynonymTraining(self, kit.plain)
+        def reword(batch: Batch) -> Batch:
+            return with_changed_texts(batch, self._reworded)
 
+        return PerturbedTexts(reword, kit.plain)
 
-@dataclass(frozen=True, slots=True)
-class SynonymTraining:
-    """Replaces words of every text of a batch anew, then trains as `plain` does."""
-
-    safer: Safer
-    plain: Objective
-
-    def augment(self, batch: Batch) -> Batch:
-        return self.plain.augment(self._reworded(batch))
-
-    def validation_batch(self, batch: Batch) -> Batch:
-        from stockade.training.objective import validation_batch
-
-        return validation_batch(self.plain, self._reworded(batch))
-
-    def loss(self, model: nn.Module, batch: Batch) -> Tensor:
-        return self.plain.loss(model, batch)
-
-    def _reworded(self, batch: Batch) -> Batch:
-        return batch.with_inputs([self._perturbed(one, batch.rng) for one in batch.inputs])
-
-    def _perturbed(self, one: TextInput, rng: Random) -> TextInput:
-        return self.safer.perturbed(Text.of(one), np.random.default_rng(rng.getrandbits(64)), 1)[0].input
+    def _reworded(self, string: str, rng: Random) -> str:
+        return str(self.perturbed(Text.parse(string), np.random.default_rng(rng.getrandbits(64)), 1)[0])
 
 
 def _replaced(text: Text, sets: Sequence[tuple[int, Sequence[str]]], shares: NDArray[np.float64]) -> Text:
-    """The text with the word that is so far along in its set, from 0 to 1, in the place of each.
+    """The text with words drawn from their sets; a share from 0 to 1 says how far along in its set a word is.
 
-    The word's own spelling is not kept when it is drawn itself: a copy must not tell what stood there.
+    A word that is drawn for itself does not keep its spelling: a copy must not tell what stood there.
     """
     drawn = {index: words[int(share * len(words))] for (index, words), share in zip(sets, shares.tolist(), strict=True)}
     return text.replace_all({index: match_case(word, text.words[index]) for index, word in drawn.items()})

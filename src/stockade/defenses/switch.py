@@ -18,10 +18,10 @@ from stockade.attacks.similarity import Scale, to_cosine
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import Classifier, ImportanceClassifier, ImportanceObjective, TokenScores
 from stockade.core.text import Text, match_case
-from stockade.defenses.replacements import neighbour_table, replacements
+from stockade.defenses.neighbours import neighbour_table, replacements
 from stockade.engine.requests import Embed, Importance
 from stockade.engine.scheduler import innermost
-from stockade.lexicon import StopList, is_stop_word
+from stockade.lexicon.stopwords import StopList, is_stop_word
 
 Place = TypeVar("Place")
 SimilarityUse = Literal["filter", "rank", "off"]
@@ -30,17 +30,40 @@ _AT_LEAST = {"perturb_words": 1, "candidates": 1, "multiplier": 1, "total_altern
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """The options of SWITCH; the defaults are those of the released code, but for `importance`.
+    """Makes alternatives of a text with important words replaced (SWITCH).
 
-    `perturb_words` words are replaced in every alternative: the most important ones, behind the first `leave_alone`, or
-    as many drawn from the first `random_out_of` if that is more. Stop words and words without neighbours do not count.
-    Each is replaced by one of its first `candidates` neighbours of the same part of speech (`match_pos`) or by itself.
-    `similarity` keeps alternatives of at least `threshold` on `scale` (filter), takes the most similar ones (rank), or
-    does not look (off); `multiplier` times `total_alternatives` are made for it. `neighbours` is a table of one's own.
+    The defaults are those of the released code, but for `importance`.
 
     Differences to the paper and its code: importance is the gradient of the predicted class's loss (the code's is that
     of half the squared logits: `importance=half_sq_norm`); `candidates` and `match_pos` have an effect; words stay with
     their places; alternatives differ from each other and from the text. Neighbours and sentence encoder are Stockade's.
+
+    Parameters
+    ----------
+    perturb_words
+        How many words every alternative replaces. Stop words and words without neighbours do not count.
+    candidates
+        A word is replaced by one of so many nearest neighbours, or by itself.
+    match_pos
+        Whether neighbours must have the word's part of speech.
+    stop_words
+        Which list of stop words.
+    leave_alone
+        So many of the most important words are passed over.
+    random_out_of
+        If not 0, the words are drawn at random from so many of the most important ones.
+    similarity
+        `filter` keeps alternatives above `threshold`, `rank` takes the most similar ones, `off` does not compare.
+    scale, threshold
+        The least similarity to the text, and on which scale it is.
+    multiplier
+        So many times as many alternatives are made for `similarity` to choose from.
+    total_alternatives
+        How many alternatives a text has at most.
+    importance
+        What the importance of a word is the gradient of.
+    neighbours
+        A file with a table of neighbours in place of the package's.
     """
 
     perturb_words: int = 2
@@ -91,9 +114,9 @@ class Switch:
         table = neighbour_table(self.neighbours)
         choices = []
         for index in indices:
-            own = text.words[index]
-            near = replacements(table, own.lower(), self.candidates, self.match_pos)
-            choices.append(list(dict.fromkeys([own, *(match_case(word, own) for word in near)])))
+            word = text.words[index]
+            near = replacements(table, word.lower(), self.candidates, self.match_pos)
+            choices.append(list(dict.fromkeys([word, *(match_case(other, word) for other in near)])))
         possible = math.prod(map(len, choices))
         wanted = self.total_alternatives * (1 if self.similarity == "off" else self.multiplier)
         drawn: set[int] = set()
@@ -109,8 +132,9 @@ class Switch:
             yield text.replace_all(changed)
 
     async def similar(self, text: Text, alternatives: Iterator[Text]) -> list[Text]:
-        """The alternatives that similarity leaves. A filter takes the first that pass, so only those it needs are
-        compared.
+        """The alternatives that similarity leaves.
+
+        A filter takes the first that pass, so only those it needs are compared.
         """
         count = self.total_alternatives
         if self.similarity == "off":
@@ -120,31 +144,33 @@ class Switch:
             cosines = await _cosines(text, every)
             order = sorted(range(len(every)), key=lambda number: -round(cosines[number], 4))
             return [every[number] for number in order[:count]]
-        limit, kept = to_cosine(self.threshold, self.scale), list[Text]()
-        while len(kept) < count and (some := _first(alternatives, count - len(kept))):
+        limit, passed = to_cosine(self.threshold, self.scale), list[Text]()
+        while len(passed) < count and (some := _first(alternatives, count - len(passed))):
             cosines = await _cosines(text, some)
-            kept += [one for one, cosine in zip(some, cosines, strict=True) if cosine > limit]
-        return kept
+            passed += [alternative for alternative, cosine in zip(some, cosines, strict=True) if cosine > limit]
+        return passed
 
 
 def ranked_words(text: Text, scores: TokenScores, stop_words: StopList) -> list[int]:
-    """The words that the model reads and that are no stop words, the most important first: a word is as important as
-    its most important token.
+    """The words that the model reads and that are no stop words, the most important first.
+
+    A word is as important as its most important token.
     """
     read = {index: max(tokens) for index, tokens in enumerate(scores) if tokens}
     return [index for index in order_of(read) if not is_stop_word(text.words[index], stop_words)]
 
 
 def order_of(importance: Mapping[Place, float]) -> list[Place]:
-    """The places, the most important first. Equal to three digits is equal, so that rounding does not decide; the first
-    place is first then.
+    """The places, the most important first.
+
+    Equal to three digits is equal, so that rounding does not decide; the first place is first then.
     """
     keys = {place: -round(math.log(max(value, 1e-300)), 3) for place, value in importance.items()}
     return sorted(keys, key=keys.__getitem__)
 
 
 def check_importance(name: str, inner: Classifier) -> None:
-    """Say what is missing if the model inside does not show what its answer depends on."""
+    """Refuse a model that does not show what its answer depends on."""
     if not isinstance(innermost(inner), ImportanceClassifier):
         raise ModelError(
             f"{name} needs the model's gradients to find the words that matter, and this model does not show them: "
@@ -156,8 +182,8 @@ async def _cosines(text: Text, others: Sequence[Text]) -> list[float]:
     if not others:
         return []
     vectors = await Embed([str(text), *map(str, others)])
-    found: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
-    return found
+    cosines: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
+    return cosines
 
 
 def _first(texts: Iterator[Text], count: int) -> list[Text]:

@@ -15,7 +15,7 @@ from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.text import Text, TextInput
-from stockade.defenses.asking import probabilities_of
+from stockade.defenses.defended import probabilities_of
 from stockade.engine.requests import Score
 from stockade.models.language import LanguageModels
 

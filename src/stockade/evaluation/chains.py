@@ -9,7 +9,7 @@ from pathlib import Path
 
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
-from stockade.defenses.folders import kept_defenses
+from stockade.defenses.chain import load_defenses
 from stockade.defenses.registry import check_order, defenses, make_defense, wrap
 from stockade.jobs import ModelOptions
 from stockade.models.language import LanguageModels
@@ -41,7 +41,7 @@ def parse_chains(given: Iterable[str], models: Sequence[object] = ()) -> tuple[C
     """
     names = list(dict.fromkeys(given))
     folders = [Path(model) for model in models if isinstance(model, str | Path)]
-    if not names and any(one.entry.answers for folder in folders for one in kept_defenses(folder)):
+    if not names and any(one.entry.answers for folder in folders for one in load_defenses(folder)):
         names = [OWN]
     return tuple(_parse(name) for name in dict.fromkeys([NONE, *names]))
 

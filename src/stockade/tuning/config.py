@@ -12,7 +12,7 @@ from stockade.core.differences import differences
 from stockade.core.errors import RunError
 from stockade.core.files import make_folder, read_json, refuse_existing, unreadable, write_json
 from stockade.core.protocols import Fingerprinted
-from stockade.defenses.defended import ResourcefulDefense
+from stockade.defenses.defended import HasResources
 from stockade.defenses.registry import NamedDefense
 from stockade.jobs import reference_of
 from stockade.tuning.judge import Judge
@@ -99,7 +99,7 @@ def _files_of(defenses: Iterable[NamedDefense]) -> dict[str, list[str]]:
     """
     found: dict[str, set[str]] = {}
     for named in defenses:
-        if isinstance(named.defense, ResourcefulDefense):
+        if isinstance(named.defense, HasResources):
             for purpose, fingerprint in named.defense.resources().items():
                 found.setdefault(purpose, set()).add(fingerprint)
     return {purpose: sorted(prints) for purpose, prints in sorted(found.items())}

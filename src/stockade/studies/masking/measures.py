@@ -12,7 +12,7 @@ from stockade.certificates.certificate import Certificate
 from stockade.certificates.medians import median_bound, median_rate
 from stockade.certificates.run import CertificateRun
 from stockade.core.statistics import wilson
-from stockade.defenses.risk import ENOUGH, lowest_rate, risk
+from stockade.defenses.ranmask import ENOUGH, lowest_rate, risk
 from stockade.studies.masking.changed_sets import SIZES, Look
 from stockade.studies.masking.looking import Seen
 from stockade.studies.results import bootstrap_mean, mean

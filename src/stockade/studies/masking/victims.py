@@ -11,9 +11,9 @@ from typing import Any, cast
 from stockade.certificates.registry import make_method
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import Classifier, Fingerprinted
+from stockade.defenses.chain import FILE_NAME, load_defenses
 from stockade.defenses.combine import Combination
 from stockade.defenses.defended import Defended
-from stockade.defenses.folders import FILE_NAME, kept_defenses
 from stockade.defenses.ranmask import RanMask
 from stockade.jobs import ModelOptions
 
@@ -50,7 +50,7 @@ def masking_of(name: str, given: object) -> RanMask | None:
         if isinstance(given.inner, Defended):
             answering.append(given.inner.name)
     else:
-        kept = kept_defenses(Path(given)) if isinstance(given, str | Path) else []
+        kept = load_defenses(Path(given)) if isinstance(given, str | Path) else []
         named = [one for one in kept if one.entry.answers]
         answering, masking = [one.name for one in named], named[0].defense if named else None
     if not answering:

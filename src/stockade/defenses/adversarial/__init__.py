@@ -1,1 +1,0 @@
-"""What adversarial training computes on tensors. Everything here needs torch, so defenses import it when they train."""
