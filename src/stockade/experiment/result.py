@@ -178,6 +178,8 @@ class Workflow(Generic[AnySpec]):
     run: Callable[[AnySpec, Path, Runtime, bool], Result]
     """Called with the spec, the folder, how to run, and whether the folder may hold an interrupted job."""
     result: type[Result]
+    reopens: bool = False
+    """Whether a finished job is opened by a resume without looking for its models and data, which may be gone."""
 
     def start(self, spec: AnySpec, out: str | Path | None, runtime: Runtime, *, resume: bool = False) -> Any:
         """Run a job in the folder `out`, or in a temporary one that lives as long as the result."""
@@ -212,8 +214,10 @@ class Workflow(Generic[AnySpec]):
         **objects
             Models and data that are given again, by the name of their field in the spec.
         """
-        recorded = self.spec.read(read_manifest(folder).spec, folder / MANIFEST, trust=trust)
         given = {name: value for name, value in objects.items() if value is not None}
+        if self.reopens and not given and not options and (finished := self._finished(folder)) is not None:
+            return finished
+        recorded = self.spec.read(read_manifest(folder).spec, folder / MANIFEST, trust=trust)
         spec = recorded.changed({**(options or {}), **given})
         lost = spec.lost_objects()
         if lost:
@@ -223,3 +227,13 @@ class Workflow(Generic[AnySpec]):
             )
         check_trust(folder, spec, trust, given)
         return self.run(spec, folder, runtime, True)
+
+    def _finished(self, folder: Path) -> Result | None:
+        try:
+            opened = self.result.open(folder)
+        except RunError:  # interrupted before its first result; if it is damaged, going on will say so
+            return None
+        if not opened.complete:
+            return None
+        opened.write_summary()
+        return opened

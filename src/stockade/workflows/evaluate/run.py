@@ -160,4 +160,4 @@ def contained(error: Exception) -> str:
     return str(error) if isinstance(error, StockadeError) else f"{type(error).__name__}: {error}"
 
 
-WORKFLOW: Workflow[Any] = Workflow(EvaluateSpec, run, EvaluateResult)
+WORKFLOW: Workflow[Any] = Workflow(EvaluateSpec, run, EvaluateResult, reopens=True)
