@@ -95,11 +95,10 @@ def _data() -> list[dict[str, Any]]:
 
 
 def _studies() -> list[dict[str, Any]]:
-    from stockade.studies.running import STUDIES
+    from stockade.studies import study_specs
 
     return [
-        {"name": entry.name, "summary": entry.summary, "several_models": entry.several_models}
-        for entry in STUDIES.values()
+        {"name": spec.study(), "summary": spec.summary, "several_models": spec.several_models} for spec in study_specs()
     ]
 
 

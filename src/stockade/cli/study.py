@@ -1,192 +1,130 @@
-"""`stockade study`: several attacks on the same texts, and what they say together."""
+"""`stockade study NAME`: a command for each study, whose options are the fields of its spec."""
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 import click
 from click.core import ParameterSource
 
 from stockade.cli.inputs import (
+    budget_option,
     data_options,
-    defense_option,
     input_options,
+    job_options,
+    limit_option,
     model_options,
     refuse_beside_resume,
-    refuse_if_all_failed,
+    seed_option,
+    speed_options,
 )
-from stockade.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from pydantic.fields import FieldInfo
 
-    from stockade.studies.entry import Study
-    from stockade.studies.tables import Table
+    from stockade.studies.frame import StudySpec
 
-_SHARED = ("limit", "seed", "budget", "resume", "max_words", "concurrency", "batch_tokens")
-_OWN = (
-    "preset",
-    "score_first",
-    "fluency",
-    "mlm",
-    "encoder",
-    "draws",
-    "samples",
-    "rating_sheet",
-    "compare",
-    "ratings",
-    "attacks",
-    "copies",
-    "published",
-)
-"""Options that only some studies have; the study says which."""
+_PASSED_ON = ("limit", "seed", "budget", "max_words", "mlm", "encoder")
+_TYPES: Mapping[Any, Any] = {int: int, float: float, Path: click.Path(path_type=Path)}
 
 
-@click.command("study")
-@click.argument("name")
-@click.argument("inputs", metavar="[MODEL… DATA]", nargs=-1)
-@click.option("--limit", type=int, help="Attack a seeded sample of this many rows.  [default: all]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice.")
-@click.option("--budget", type=int, help="The most queries per text.")
-@click.option("--preset", help="bae: options of all attacks as in a paper or another tool: paper, authors.")
-@click.option(
-    "--score-first",
-    is_flag=True,
-    help="bae: BAE asks the victim before the sentence encoder: more queries, often faster.",
-)
-@click.option("--fluency/--no-fluency", default=True, help="bae: measure pseudo-perplexities.")
-@click.option("--draws", type=int, default=1000, show_default=True, help="attention: draws of random per text.")
-@click.option("--samples", type=int, default=10_000, show_default=True, help="attention: draws per head for Theorem 1.")
-@click.option(
-    "--rating-sheet",
-    type=click.Path(path_type=Path),
-    metavar="FILE.csv",
-    help="attention: write a blind sheet for human raters, and FILE.key.json.",
-)
-@click.option(
-    "--compare",
-    multiple=True,
-    metavar="MODEL:ATTACK,MODEL:ATTACK",
-    help="attention: what the sheet compares; repeat.  [default: the paper's two comparisons]",
-)
-@click.option(
-    "--ratings",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE.csv",
-    help="attention: a sheet that a rater has filled in; repeat.",
-)
-@click.option(
-    "--attack",
-    "attacks",
-    multiple=True,
-    metavar="NAME[@PRESET][:OPTION=VALUE,…]",
-    help="masking: an attack on each ensemble of each model; repeat.",
-)
-@click.option("--copies", type=int, default=5000, show_default=True, help="masking: masked copies per text.")
-@click.option("--published", is_flag=True, help="masking: show the paper's numbers beside.")
-@click.option("--out", type=click.Path(path_type=Path), help="The run's folder.  [default: runs/study-NAME-DATE-TIME]")
-@click.option(
-    "--resume", is_flag=True, help="Go on with the study in --out, or analyse it anew; leave MODEL and DATA out."
-)
-@defense_option
-@input_options
-@click.pass_context
-def command(context: click.Context, /, name: str, inputs: tuple[str, ...], **options: Any) -> int:
-    """Run the study NAME of MODEL on DATA: its attacks on the same texts, then study.json, study.md and study.html.
+class Studies(click.Group):
+    """The studies as commands, each made from its spec when it is asked for."""
 
-    \b
-    attention  one word replaced, on several models: who is fooled, where attention goes, how far embeddings move
-    bae        the four modes of BAE and TextFooler: who succeeds, at what similarity, with how many words
-    masking    RanMASK at several mask rates: accuracy, what is certified, what is only claimed, robust accuracy
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from stockade.studies import study_names
 
-    MODEL and DATA are as for `stockade attack`; the studies attention and masking take several models before the data,
-    masking those that were trained with --defense ranmask:rate=…, one for each rate.
+        return study_names()
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from stockade.studies import find_study
+
+        workflow = find_study(cmd_name)
+        return None if workflow is None else _command(workflow.spec)
+
+
+@click.group("study", cls=Studies)
+def command() -> None:
+    """Run a study: the attacks of a paper on the same texts, and what they say together.
+
+    `stockade study NAME --help` shows what each takes. MODEL and DATA are as for `stockade attack`.
 
     \b
     stockade study bae builtin:sentiment-cnn builtin:reviews --limit 100 --score-first --out runs/bae
-    stockade study bae --resume --out runs/bae
+    stockade study bae --resume --out runs/bae --no-fluency
     stockade study attention builtin:sentiment-bert builtin:sentiment-lstm builtin:reviews --limit 100 --out runs/one
-    stockade study attention --resume --out runs/one --rating-sheet sheet.csv
     stockade study masking models/m03 models/m08 builtin:reviews --attack pwws --limit 100 --out runs/rates
     """
-    from stockade.cli.progress import watch
-    from stockade.studies.running import find_study, study
 
-    entry = find_study(name)
-    out = options["out"] or Path("runs") / f"study-{name}-{datetime.now():%Y%m%d-%H%M%S}"
-    if options["resume"] and options["out"] is None:
-        raise OptionError("--resume needs the run's folder: name it with --out.")
+
+def _command(spec: type[StudySpec]) -> click.Command:
+    """The command of one study."""
+
+    @click.pass_context
+    def run(context: click.Context, /, inputs: tuple[str, ...], **options: Any) -> int:
+        return _run(context, spec, inputs, options)
+
+    models = "MODEL…" if spec.several_models else "MODEL"
+    function: Any = run
+    for add in (input_options, job_options):
+        function = add(function)
+    for name in reversed(spec.options()):
+        function = _option(name, spec.model_fields[name])(function)
+    for option in (budget_option, seed_option, limit_option):
+        function = option(function)
+    function = click.argument("inputs", metavar=f"[{models} DATA]", nargs=-1)(function)
+    what = f"{spec.summary}\n\nMODEL and DATA are as for `stockade attack`."
+    return click.command(spec.study(), help=what, short_help=spec.summary)(function)
+
+
+def _run(context: click.Context, spec: type[StudySpec], inputs: tuple[str, ...], options: dict[str, Any]) -> int:
+    from stockade.cli.finish import output_folder, run_job
+    from stockade.studies import study
+
+    out = output_folder(options["out"], spec.kind, options["resume"])
+    chosen = {name: _value(options[name]) for name in spec.options() if _is_given(context, name)}
+    common = {"out": out, "resume": options["resume"], "trust": options["trust_run"], **speed_options(options)}
+    models, data = (list(inputs[:-1]), inputs[-1]) if len(inputs) > 1 else (list(inputs) or None, None)
     if options["resume"] and not inputs:
-        refuse_beside_resume(context, taken=("name", *_OWN))
-    models, data = (list(inputs[:-1]), inputs[-1]) if len(inputs) > 1 else (list(inputs), None)
-    given = {option: options[option] for option in _SHARED}
-    own = {option: options[option] for option in _OWN if _is_given(context, option)}
-    try:
-        with watch() as observer:
-            found = study(
-                name,
-                models or None,
-                data,
-                out=out,
-                data_options=data_options(options),
-                model_options=model_options(options),
-                observer=observer,
-                **given,
-                **own,
-            )
-    except KeyboardInterrupt:
-        click.echo(f"stockade: interrupted; go on with: stockade study {name} --resume --out {out}", err=True)
-        return 130
-    _print(found, entry.headline(found.numbers), entry.tables(found.numbers))
-    if options["rating_sheet"]:
-        click.echo(f"Sheet: {options['rating_sheet']}  ·  keep its .key.json from the raters")
-    for run in found.runs.values():
-        refuse_if_all_failed(run)
-    return 0
+        refuse_beside_resume(context, accepted=spec.options())
+    else:
+        common |= {name: options[name] for name in _PASSED_ON}
+        common |= {"data_options": data_options(options), "model_options": model_options(options)}
+    return run_job(out, lambda observer: study(spec.study(), models, data, observer=observer, **common, **chosen))
+
+
+def _option(name: str, field: FieldInfo) -> Any:
+    """The option of a field: a flag for a truth value, repeatable for a list, else of the field's type."""
+    from stockade.studies.frame import Option
+
+    written = next((item for item in field.metadata if isinstance(item, Option)), Option())
+    flag, kind = written.flag or f"--{name.replace('_', '-')}", _plain_type(field.annotation)
+    settings: dict[str, Any] = {"help": field.description}
+    if kind is bool:
+        flag = f"{flag}/--no-{flag[2:]}" if field.default else flag
+        return click.option(flag, name, is_flag=True, default=bool(field.default), **settings)
+    if get_origin(kind) is tuple:
+        settings |= {"multiple": True, "type": _TYPES.get(get_args(kind)[0])}
+    else:
+        settings |= {"default": field.default, "type": _TYPES.get(kind), "show_default": field.default is not None}
+    return click.option(flag, name, metavar=written.metavar or None, **settings)
+
+
+def _plain_type(annotation: Any) -> Any:
+    """What an option takes besides None: `int` of `Count | None`."""
+    if hasattr(annotation, "__metadata__"):
+        return _plain_type(annotation.__origin__)
+    if get_origin(annotation) in (Union, types.UnionType):
+        return _plain_type(next(kind for kind in get_args(annotation) if kind is not type(None)))
+    return annotation
+
+
+def _value(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _is_given(context: click.Context, option: str) -> bool:
     return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
-
-
-def _print(found: Study, headline: list[str], tables: list[tuple[str, Table]]) -> None:
-    from stockade.cli.tables import console, print_warnings
-
-    screen = console()
-    numbers = found.numbers
-    for at, (title, table) in enumerate(tables):
-        if title:
-            screen.print(f"\n{title}" if at else title, highlight=False)
-        _print_table(screen, table)
-    screen.print("\nThe paper's orders:")
-    for order in numbers["orders"]:
-        _print_order(screen, order)
-    screen.print()
-    for sentence in headline:
-        screen.print(sentence, highlight=False, soft_wrap=True)
-    print_warnings(screen, numbers["warnings"])
-    screen.print(f"Study: {found.folder}  ·  page: {found.folder / 'study.html'}", soft_wrap=True, highlight=False)
-
-
-def _print_table(screen: Console, table: Table) -> None:
-    from rich.table import Table as Grid
-
-    grid = Grid(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
-    for at, column in enumerate(table.columns):
-        grid.add_column(column, justify="right" if at else "left", overflow="fold")
-    for row in table.rows:
-        grid.add_row(*row)
-    screen.print(grid)
-
-
-def _print_order(screen: Console, order: Mapping[str, Any]) -> None:
-    from rich.text import Text as Line
-
-    style = {True: "green", False: "red", None: "dim"}[order["holds"]]
-    verdict = f"{order['verdict']:<13}"
-    line = Line.assemble("  ", (verdict, style), f" {order['claim']}: ", (order["numbers"], "dim"))
-    screen.print(line, soft_wrap=True)

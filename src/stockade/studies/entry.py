@@ -72,3 +72,6 @@ class StudyEntry:
     headline: Callable[[Mapping[str, Any]], list[str]]
     tables: Callable[[Mapping[str, Any]], list[tuple[str, Table]]]
     """What the terminal shows of the numbers, each table with its title."""
+
+    def study(self) -> str:
+        return self.name

@@ -10,13 +10,12 @@ from stockade.core.errors import OptionError, unknown_name
 from stockade.jobs import DataOptions, ModelOptions
 from stockade.runs.attack import Observer
 from stockade.studies.attention.study import ENTRY as ATTENTION
-from stockade.studies.bae.study import ENTRY as BAE
 from stockade.studies.entry import Study, StudyEntry, StudyRequest
 from stockade.studies.masking.study import ENTRY as MASKING
 
 __all__ = ["STUDIES", "Study", "StudyEntry", "find_study", "study"]
 
-STUDIES: Mapping[str, StudyEntry] = {entry.name: entry for entry in (ATTENTION, BAE, MASKING)}
+STUDIES: Mapping[str, StudyEntry] = {entry.name: entry for entry in (ATTENTION, MASKING)}
 
 
 def study(
