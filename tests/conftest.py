@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+
+os.environ["OMP_NUM_THREADS"] = "1"
+"""For torch, before it is imported: threads of several test processes wait for each other on a machine of few cores, and
+weights that are compared to the last bit must not depend on how sums are split among threads."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell lets what it starts in the background ignore Ctrl-C, and so would every process that a test starts and
