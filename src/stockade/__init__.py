@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from stockade.defenses.registry import register_defense
     from stockade.detecting import fit_detector
     from stockade.engine.requests import Score
-    from stockade.evaluation.running import Evaluation, evaluate
     from stockade.experiment.inputs import DataOptions, ModelOptions
     from stockade.experiment.progress import Progress
     from stockade.experiment.result import Result, Verification
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
     from stockade.workflows.certify import certify
     from stockade.workflows.certify.result import CertifyResult
     from stockade.workflows.defend import defend
+    from stockade.workflows.evaluate import evaluate
+    from stockade.workflows.evaluate.result import EvaluateResult
 
 __version__ = "0.1.0"
 
@@ -47,7 +48,7 @@ _HOMES = {
     "CertifyResult": "stockade.workflows.certify.result",
     "Classifier": "stockade.core.protocols",
     "DataOptions": "stockade.experiment.inputs",
-    "Evaluation": "stockade.evaluation.running",
+    "EvaluateResult": "stockade.workflows.evaluate.result",
     "Example": "stockade.core.example",
     "ModelOptions": "stockade.experiment.inputs",
     "Outcome": "stockade.core.records",
@@ -65,7 +66,7 @@ _HOMES = {
     "attack": "stockade.workflows.attack",
     "certify": "stockade.workflows.certify",
     "defend": "stockade.workflows.defend",
-    "evaluate": "stockade.evaluation.running",
+    "evaluate": "stockade.workflows.evaluate",
     "fit_detector": "stockade.detecting",
     "load": "stockade.kinds",
     "load_data": "stockade.datasets.load",
@@ -84,7 +85,7 @@ __all__ = [
     "CertifyResult",
     "Classifier",
     "DataOptions",
-    "Evaluation",
+    "EvaluateResult",
     "Example",
     "ModelOptions",
     "Outcome",
