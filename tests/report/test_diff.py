@@ -79,6 +79,17 @@ def test_edits_that_do_not_lead_to_the_text_are_not_believed() -> None:
         assert diff_pieces(original, adversarial, edits) == aligned
 
 
+def test_a_word_is_not_looked_for_inside_of_another() -> None:
+    assert _marks(diff_pieces("a film", "great film")) == [("a", "great")]
+    assert _marks(diff_pieces("a", "apple")) == [("a", "apple")]
+
+
+def test_a_word_deleted_and_inserted_again_is_marked_as_the_edits_say() -> None:
+    text = Text.parse("very great").insert_before(0, "very").delete(1)
+    assert str(text) == "very great"
+    assert marks(text) == [("very", "very")]
+
+
 @given(st.data())
 def test_all_pieces_together_are_both_texts_and_every_edit_is_marked(data: st.DataObject) -> None:
     parts = st.lists(st.sampled_from(["a", "bb", "c-d", " ", "  ", ", ", "!", "'", "电", "é"]), min_size=1, max_size=12)
