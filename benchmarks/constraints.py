@@ -137,8 +137,8 @@ def bare_encoder_seconds(encoder: Any, strings: Sequence[str]) -> float:
 
 def bare_masked_lm_seconds(model: MaskedLM, asked: RecordingMaskedLM) -> float:
     """The places scored at their mask, the texts at every token, the rows of pieces at every piece."""
-    tokenizer = model._tokenizer
-    cut = {"truncation": True, "max_length": model._maximum}
+    tokenizer = model._places.tokenizer
+    cut = {"truncation": True, "max_length": model._places.maximum}
     hidden = [f"{before}{tokenizer.mask_token}{after}" for before, after in asked.places]
 
     def work(size: int) -> None:

@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from transformers import AutoTokenizer, BertForMaskedLM
 
+from stockade.models.language import minilm_folder
 from stockade.models.lora import load_adapter, merge_adapter
 from stockade.models.masked_lm import ADAPTER, MaskedLM
-from stockade.models.minilm import minilm_folder
 from stockade.models.pretrained import quiet
 
 PLACES = [("the film is a ", " of wit and feeling ."), ("", " acting cannot save it ."), ("it 's a ", "")]

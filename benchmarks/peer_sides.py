@@ -27,8 +27,7 @@ from stockade.core.records import Record
 from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.load import load_data
 from stockade.models import load_model
-from stockade.models.language import LanguageModels
-from stockade.models.minilm import minilm_folder
+from stockade.models.language import LanguageModels, minilm_folder
 from stockade.runs.attack import AttackSettings, run_attacks
 from stockade.runs.store import Store
 

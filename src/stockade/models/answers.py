@@ -1,4 +1,4 @@
-"""Reads what a stranger's function answered, and says in one sentence what is wrong with it.
+"""Reads what a user's function answered, and says in one sentence what is wrong with it.
 
 Understood: arrays, nested lists and tensors of shape [n, C]; n numbers (or [n, 1]), read as the probability
 of the second of two classes; and lists of `{"label": …, "score": …}` as Hugging Face pipelines give them with
@@ -23,7 +23,19 @@ _TOLERANCE = 1e-3
 def read_answer(
     answer: Any, texts: int, labels: Sequence[str] | None, outputs: str
 ) -> tuple[Probabilities, tuple[str, ...]]:
-    """The answer as checked probabilities of shape [texts, classes], and the names of its columns."""
+    """The answer as checked probabilities of shape [texts, classes], and the names of its columns.
+
+    Parameters
+    ----------
+    answer : object
+        What the function returned.
+    texts : int
+        How many texts it was called with.
+    labels : sequence of str, optional
+        Names of the columns, if they are known before.
+    outputs : {"probabilities", "logits"}
+        What the numbers are.
+    """
     names = () if labels is None else tuple(labels)
     if _is_list_of_dicts(answer):
         values, names = _from_dicts(answer, labels)
@@ -126,8 +138,8 @@ def _checked(values: NDArray[np.float64], broken: NDArray[np.bool_]) -> Probabil
     return total
 
 
-def _check_rows(found: int, texts: int, what: str) -> None:
-    if found != texts:
+def _check_rows(rows: int, texts: int, what: str) -> None:
+    if rows != texts:
         raise ModelError(
             f"The model was given {texts} texts and answered with {what}; expected one row per text, in order."
         )

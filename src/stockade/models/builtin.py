@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stockade.artifacts import artifact_path
 from stockade.core.errors import ResourceMissing, unknown_name
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class BuiltinModel:
     @property
     def folder(self) -> Path:
         """Where its weights are."""
-        return Path(str(resources.files("stockade.artifacts").joinpath(self.name)))
+        return artifact_path(self.name)
 
 
 _ADAPTER = "adapter.json"
@@ -106,8 +106,8 @@ def _adapted_minilm(folder: Path, options: dict[str, Any]) -> tuple[Any, Any]:
     import torch
     from transformers import AutoTokenizer, BertForSequenceClassification
 
+    from stockade.models.language import minilm_folder
     from stockade.models.lora import load_adapter, merge_adapter
-    from stockade.models.minilm import minilm_folder
     from stockade.models.pretrained import quiet
 
     names = {int(number): name for number, name in options["id2label"].items()}

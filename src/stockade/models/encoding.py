@@ -104,7 +104,7 @@ class TextEncoder:
         """The ids of each text, cut to what the model can read; of a pair, the longer side is cut first."""
         if not inputs:
             return []
-        texts = [one for one in inputs if isinstance(one, str)]
+        texts = [text for text in inputs if isinstance(text, str)]
         paired = len(texts) < len(inputs)
         if self.pieces is not None and not paired:
             limit = None if self.maximum is None else self.maximum * _ID_BYTES
@@ -112,15 +112,15 @@ class TextEncoder:
             return [EncodedText(b"".join(map(ids_of, text.split(" ")))[:limit]) for text in texts]
         if not self.with_types or not (paired or self.singles_have_types):
             return [EncodedText(array(_ID, ids).tobytes()) for ids, _ in self._ids(inputs, False)]
-        keep = [self.singles_have_types or not isinstance(one, str) for one in inputs]
+        typed = [self.singles_have_types or not isinstance(text, str) for text in inputs]
         return [
-            EncodedText(array(_ID, ids).tobytes(), array(_ID, types).tobytes() if kept else b"")
-            for (ids, types), kept in zip(self._ids(inputs, True), keep, strict=True)
+            EncodedText(array(_ID, ids).tobytes(), array(_ID, types).tobytes() if has_types else b"")
+            for (ids, types), has_types in zip(self._ids(inputs, True), typed, strict=True)
         ]
 
     def _ids(self, inputs: Sequence[TextInput], types: bool) -> Iterable[tuple[list[int], list[int]]]:
         if not self.tokenizer.is_fast:
-            return [self._slow_ids(one) for one in inputs]
+            return [self._slow_ids(text) for text in inputs]
         backend = self.tokenizer.backend_tokenizer
         backend.no_padding()
         backend.encode_special_tokens = bool(getattr(self.tokenizer, "split_special_tokens", False))
@@ -129,14 +129,14 @@ class TextEncoder:
         else:
             side = self.tokenizer.truncation_side
             backend.enable_truncation(self.maximum, stride=0, strategy="longest_first", direction=side)
-        found = backend.encode_batch_fast(list(inputs))
-        return ((one.ids, one.type_ids if types else []) for one in found)
+        encodings = backend.encode_batch_fast(list(inputs))
+        return ((encoding.ids, encoding.type_ids if types else []) for encoding in encodings)
 
-    def _slow_ids(self, one: TextInput) -> tuple[list[int], list[int]]:
-        texts = (one,) if isinstance(one, str) else one
+    def _slow_ids(self, text: TextInput) -> tuple[list[int], list[int]]:
+        sides = (text,) if isinstance(text, str) else text
         cut = {} if self.maximum is None else {"truncation": "longest_first", "max_length": self.maximum}
-        found = self.tokenizer(*([text] for text in texts), **cut)  # as lists: an empty second text alone is ignored
-        return found["input_ids"][0], found.get("token_type_ids", [[]])[0]
+        encoded = self.tokenizer(*([side] for side in sides), **cut)  # as lists: an empty second text alone is ignored
+        return encoded["input_ids"][0], encoded.get("token_type_ids", [[]])[0]
 
     def visible_words(self, texts: Sequence[Text]) -> list[range]:
         """For each text the words that are left when it is cut to what the model can read.
@@ -154,15 +154,14 @@ class TextEncoder:
         cut = self.tokenizer(*sides, truncation="longest_first", max_length=maximum, return_offsets_mapping=True)
         if len(cut["input_ids"]) < maximum:
             return text.indices
-        own = len(sides) - 1
-        kept = [
+        spans = [
             (start, end)
             for (start, end), side in zip(cut["offset_mapping"], cut.sequence_ids(), strict=True)
-            if side == own and end > start
+            if side == len(sides) - 1 and end > start
         ]
-        if not kept:
+        if not spans:
             return range(0)
-        first, last = kept[0][0], kept[-1][1]
+        first, last = spans[0][0], spans[-1][1]
         ends = [start + len(word) for start, word in zip(text.starts, text.words, strict=True)]
         return range(bisect_right(ends, first), bisect_left(text.starts, last))
 
@@ -175,11 +174,11 @@ class TextEncoder:
         mask = columns < lengths[:, None] if right else columns >= width - lengths[:, None]
         pad = self.tokenizer.pad_token_id
         arrays = {
-            "input_ids": _filled(mask, pad if pad is not None else 0, b"".join([one.ids for one in batch])),
+            "input_ids": _filled(mask, pad if pad is not None else 0, b"".join([text.ids for text in batch])),
             "attention_mask": mask.astype(np.int64),
         }
-        if self.with_types and any(one.types for one in batch):
-            types = b"".join([one.types or bytes(len(one.ids)) for one in batch])
+        if self.with_types and any(text.types for text in batch):
+            types = b"".join([text.types or bytes(len(text.ids)) for text in batch])
             arrays["token_type_ids"] = _filled(mask, self.tokenizer.pad_token_type_id, types)
         return {name: torch.from_numpy(values).to(device) for name, values in arrays.items()}
 
@@ -194,14 +193,14 @@ def length_batches(lengths: Sequence[int], tokens: int, rows: int) -> list[list[
     """The indices in order of length, cut into batches of at most `rows` texts and `tokens` padded tokens
     (but one text at least).
     """
-    found: list[list[int]] = []
+    batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        last = found[-1] if found else []
+        last = batches[-1] if batches else []
         if not last or len(last) >= rows or (len(last) + 1) * lengths[index] > tokens:
-            found.append([index])
+            batches.append([index])
         else:
             last.append(index)
-    return found
+    return batches
 
 
 def in_length_batches(
@@ -212,7 +211,7 @@ def in_length_batches(
 ) -> list[Any]:
     """`compute` on batches of like lengths; the rows of its answers in the order of `batch`."""
     answers: list[Any] = [None] * len(batch)
-    for indices in length_batches([len(one) for one in batch], tokens, rows):
+    for indices in length_batches([len(text) for text in batch], tokens, rows):
         for index, answer in zip(indices, compute([batch[index] for index in indices]), strict=True):
             answers[index] = answer
     return answers

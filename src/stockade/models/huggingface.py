@@ -52,9 +52,18 @@ _VOLATILE = frozenset(
 class HuggingFaceClassifier:
     """A sequence classification model and its tokenizer, put into evaluation mode.
 
-    `labels` overrides the names in the model's config. A model with one logit (a binary classifier) is read
-    as the probability of the second of two labels. `device` is "cpu", "cuda", "mps" or "auto"; None leaves
-    the model where it is.
+    A model with one logit (a binary classifier) is read as the probability of the second of two labels.
+
+    Parameters
+    ----------
+    model : transformers.PreTrainedModel
+        The sequence classification model.
+    tokenizer : transformers tokenizer
+        The tokenizer it was trained with.
+    labels : sequence of str, optional
+        Names of the classes, in place of those in the model's config.
+    device : str, optional
+        "cpu", "cuda", "mps" or "auto"; None leaves the model where it is.
     """
 
     deterministic = True
@@ -98,7 +107,19 @@ class HuggingFaceClassifier:
         allow_pickle: bool = False,
         trust_remote_code: bool = False,
     ) -> HuggingFaceClassifier:
-        """Load a local folder or a hub name; see `stockade.models.pretrained` for what is refused."""
+        """Load a local folder or a hub name; see `stockade.models.pretrained` for what is refused.
+
+        Parameters
+        ----------
+        reference : str or Path
+            The folder or the hub name.
+        labels : sequence of str, optional
+            Names of the classes, in place of those in the model's config.
+        device : str, optional
+            "cpu", "cuda", "mps" or "auto", which is the default.
+        allow_pickle, trust_remote_code : bool
+            Allow pickled weights; allow code that comes with the model.
+        """
         from stockade.models.pretrained import load_pretrained
 
         model, tokenizer = load_pretrained(reference, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
@@ -113,7 +134,7 @@ class HuggingFaceClassifier:
         if not batch:
             return np.zeros((0, len(self.labels)))
         if self._one_by_one and len(batch) > 1:
-            return np.concatenate([self.predict_encoded([one]) for one in batch])
+            return np.concatenate([self.predict_encoded([encoded]) for encoded in batch])
         return self._probabilities(self._logits(batch), len(batch))
 
     def logits_encoded(self, batch: Sequence[EncodedText]) -> Probabilities:
@@ -121,7 +142,7 @@ class HuggingFaceClassifier:
         if not batch:
             return np.zeros((0, len(self.labels)))
         if self._one_by_one and len(batch) > 1:
-            return np.concatenate([self.logits_encoded([one]) for one in batch])
+            return np.concatenate([self.logits_encoded([encoded]) for encoded in batch])
         answer: Probabilities = self._by_class(self._logits(batch), len(batch)).numpy()
         return answer
 
@@ -166,13 +187,13 @@ class HuggingFaceClassifier:
 
     def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
         """What the loss of a class does when a word's input vector moves; a row per word."""
-        from stockade.models.gradients import word_gradients
+        from stockade.models.white_box import word_gradients
 
         return word_gradients(self.word_reader, texts, label)
 
     def word_vocabulary(self) -> WordVocabulary:
         """The whole words of the vocabulary with their input vectors; read once."""
-        from stockade.models.gradients import word_vocabulary
+        from stockade.models.white_box import word_vocabulary
 
         if self._vocabulary is None:
             self._vocabulary = word_vocabulary(self.model, self.tokenizer)
@@ -187,9 +208,9 @@ class HuggingFaceClassifier:
         from stockade.models.white_box import sentence_vectors
 
         def compute(batch: Sequence[EncodedText]) -> list[tuple[Any, Any]]:
-            with sentence_vectors(self.model) as seen:
+            with sentence_vectors(self.model) as vectors:
                 probabilities = self.predict_encoded(batch)
-            return list(zip(probabilities, torch.cat(seen).float().cpu().numpy(), strict=True))
+            return list(zip(probabilities, torch.cat(vectors).float().cpu().numpy(), strict=True))
 
         rows = in_length_batches(self.encode(inputs), compute, _REPRESENTED_TOKENS, _BATCH_ROWS)
         return np.stack([row for row, _ in rows]), np.stack([vector for _, vector in rows])
@@ -200,23 +221,23 @@ class HuggingFaceClassifier:
 
     def token_importance(self, texts: Sequence[Text], objective: ImportanceObjective) -> list[TokenScores]:
         """How much the answer depends on each token of each word: the length of a gradient."""
-        from stockade.models.perturbing import token_importance
+        from stockade.models.input_vectors import token_importance
 
         return token_importance(self.word_reader, texts, objective)
 
-    def predict_noised(self, asked: Sequence[NoisedCopies]) -> Probabilities:
+    def predict_noised(self, requests: Sequence[NoisedCopies]) -> Probabilities:
         """Class probabilities of copies of texts with noise on the input vectors of some tokens."""
-        from stockade.models.perturbing import logits_noised
+        from stockade.models.input_vectors import logits_noised
 
-        logits = logits_noised(self.word_reader, asked)
-        return self._probabilities(torch.from_numpy(logits), sum(one.copies for one in asked))
+        logits = logits_noised(self.word_reader, requests)
+        return self._probabilities(torch.from_numpy(logits), sum(request.copies for request in requests))
 
-    def predict_mixed(self, asked: Sequence[MixedCopies]) -> Probabilities:
+    def predict_mixed(self, requests: Sequence[MixedCopies]) -> Probabilities:
         """Class probabilities of copies of texts with mixtures for the input vectors of some words."""
-        from stockade.models.perturbing import logits_mixed
+        from stockade.models.input_vectors import logits_mixed
 
-        logits = logits_mixed(self.word_reader, self.word_vocabulary().vectors, asked)
-        return self._probabilities(torch.from_numpy(logits), sum(len(one.weights) for one in asked))
+        logits = logits_mixed(self.word_reader, self.word_vocabulary().vectors, requests)
+        return self._probabilities(torch.from_numpy(logits), sum(len(request.weights) for request in requests))
 
     @cached_property
     def _white_box(self) -> WhiteBox:
@@ -274,8 +295,8 @@ def resolve_device(name: str) -> torch.device:
     if kind not in available:
         raise OptionError(f'There is no device "{name}" (expected: auto, cpu, cuda or mps).')
     if not available[kind]:
-        found = ", ".join(kind for kind, there in available.items() if there)
-        raise OptionError(f'The device "{name}" is not available here (found: {found}).')
+        kinds = ", ".join(kind for kind, there in available.items() if there)
+        raise OptionError(f'The device "{name}" is not available here (found: {kinds}).')
     return torch.device(name)
 
 
@@ -291,8 +312,8 @@ def _labels(config: Any, labels: Sequence[str] | None) -> tuple[str, ...]:
     named = {int(number): str(name) for number, name in (config.id2label or {}).items()}
     if count > 1:
         return tuple(named.get(number, f"LABEL_{number}") for number in range(count))
-    own = named.get(0, "LABEL_0")
-    return ("0", "1") if own == "LABEL_0" else (f"not {own}", own)
+    positive = named.get(0, "LABEL_0")
+    return ("0", "1") if positive == "LABEL_0" else (f"not {positive}", positive)
 
 
 def _tokenizer_state(tokenizer: Any) -> bytes:

@@ -59,9 +59,9 @@ def add_lora(model: nn.Module, layers: str, rank: int, scale: float, dropout: fl
     if not chosen:
         raise ValueError(f"no linear layer of the model has a name that matches {layers!r}")
     for name in chosen:
-        parent, _, own = name.rpartition(".")
+        parent, _, attribute = name.rpartition(".")
         holder = model.get_submodule(parent)
-        setattr(holder, own, LoraLinear(cast(nn.Linear, getattr(holder, own)), rank, scale, dropout))
+        setattr(holder, attribute, LoraLinear(cast(nn.Linear, getattr(holder, attribute)), rank, scale, dropout))
 
 
 def trained_adapter(model: nn.Module, replaced: Iterable[str] = ()) -> Adapter:
@@ -70,13 +70,15 @@ def trained_adapter(model: nn.Module, replaced: Iterable[str] = ()) -> Adapter:
     """
     adapted = {name: layer for name, layer in model.named_modules() if isinstance(layer, LoraLinear)}
     prefixes = tuple(replaced)
-    kept = {
+    tensors = {
         name: tensor.detach() for name, tensor in model.state_dict().items() if prefixes and name.startswith(prefixes)
     }
     scales = {layer.scale for layer in adapted.values()}
     if len(scales) != 1:
         raise ValueError(f"an adapter has one scale for all its layers, found {sorted(scales)}")
-    return Adapter({name: (layer.a.detach(), layer.b.detach()) for name, layer in adapted.items()}, kept, scales.pop())
+    return Adapter(
+        {name: (layer.a.detach(), layer.b.detach()) for name, layer in adapted.items()}, tensors, scales.pop()
+    )
 
 
 def save_adapter(adapter: Adapter, path: Path) -> None:
@@ -106,13 +108,13 @@ def load_adapter(path: Path) -> Adapter:
 @torch.no_grad()
 def merge_adapter(model: nn.Module, adapter: Adapter) -> None:
     """Change `model` in place: `weight += scale * b @ a` for every delta, and copy the replaced tensors."""
-    own = model.state_dict()
-    unknown = sorted({*adapter.replaced, *(f"{name}.weight" for name in adapter.deltas)} - own.keys())
+    weights = model.state_dict()
+    unknown = sorted({*adapter.replaced, *(f"{name}.weight" for name in adapter.deltas)} - weights.keys())
     if unknown:
         raise ModelError(
             f"The adapter is for another model: it changes {unknown[0]}, which {type(model).__name__} has not got."
         )
     for name, (a, b) in adapter.deltas.items():
-        own[f"{name}.weight"].add_(b @ a, alpha=adapter.scale)
+        weights[f"{name}.weight"].add_(b @ a, alpha=adapter.scale)
     for name, tensor in adapter.replaced.items():
-        own[name].copy_(tensor)
+        weights[name].copy_(tensor)

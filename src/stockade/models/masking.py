@@ -99,41 +99,41 @@ class TokenisedWords:
     def read(cls, tokenizer: Any, words: Sequence[str], premise: str | None) -> TokenisedWords:
         string = " ".join(words)
         sides = (string,) if premise is None else (premise, string)
-        found = tokenizer(
+        encoded = tokenizer(
             *sides, return_offsets_mapping=True, truncation=False, verbose=False, split_special_tokens=True
         )
-        own = len(sides) - 1
-        belongs = found.sequence_ids()
+        text_side = len(sides) - 1
+        token_sides = encoded.sequence_ids()
         ends = np.cumsum([len(word) + 1 for word in words])
-        starts = np.array([start for start, _ in found["offset_mapping"]])
-        stops = np.array([stop for _, stop in found["offset_mapping"]])
-        mine = np.array([side == own for side in belongs], dtype=np.bool_)
+        starts = np.array([start for start, _ in encoded["offset_mapping"]])
+        stops = np.array([stop for _, stop in encoded["offset_mapping"]])
+        in_text = np.array([side == text_side for side in token_sides], dtype=np.bool_)
         # A token may begin with the blank before its word: its last character tells the word.
-        owner = np.where(mine, np.searchsorted(ends, stops - 1, side="right"), -1)
-        between = mine & ((stops <= starts) | ((stops - starts == 1) & np.isin(stops, ends)))
+        owner = np.where(in_text, np.searchsorted(ends, stops - 1, side="right"), -1)
+        between = in_text & ((stops <= starts) | ((stops - starts == 1) & np.isin(stops, ends)))
         if between.any():
             blanks = blank_tokens(tokenizer)
             owner = np.where(between, np.minimum(np.searchsorted(ends, stops, side="right"), len(words) - 1), owner)
             if blanks.apart:
-                owner[between & np.isin(found["input_ids"], blanks.ids)] = -1
-        types = found.get("token_type_ids", [0] * len(starts))
-        side = [-1 if one is None else one for one in belongs]
-        read = (np.array(values, dtype=ID_TYPE) for values in (found["input_ids"], types, owner, side))
-        return cls(*read)._with_dropped(len(words), own)
+                owner[between & np.isin(encoded["input_ids"], blanks.ids)] = -1
+        types = encoded.get("token_type_ids", [0] * len(starts))
+        side = [-1 if token_side is None else token_side for token_side in token_sides]
+        read = (np.array(values, dtype=ID_TYPE) for values in (encoded["input_ids"], types, owner, side))
+        return cls(*read)._with_dropped(len(words), text_side)
 
-    def _with_dropped(self, words: int, own: int) -> TokenisedWords:
+    def _with_dropped(self, words: int, text_side: int) -> TokenisedWords:
         missing = sorted(set(range(words)) - set(self.owner.tolist()))
         if not missing:
             return self
-        mine = np.flatnonzero(self.side == own)
-        end = int(mine[-1]) + 1 if len(mine) else len(self.ids)
+        in_text = np.flatnonzero(self.side == text_side)
+        end = int(in_text[-1]) + 1 if len(in_text) else len(self.ids)
         places = [int(later[0]) if len(later := np.flatnonzero(self.owner > word)) else end for word in missing]
-        kind = self.types[mine[-1]] if len(mine) else 0
+        kind = self.types[in_text[-1]] if len(in_text) else 0
         return TokenisedWords(
             np.insert(self.ids, places, NO_TOKEN),
             np.insert(self.types, places, kind),
             np.insert(self.owner, places, missing),
-            np.insert(self.side, places, own),
+            np.insert(self.side, places, text_side),
         )
 
 
@@ -173,13 +173,13 @@ def masked_strings(words: Sequence[str], premise: str | None, keep: Keep, mask: 
 
 def _cut(stays: NDArray[np.bool_], side: Ids, maximum: int, from_side: str) -> NDArray[np.bool_]:
     """What is left of a copy when its sides lose tokens until all fit, as the tokenizer itself would cut it."""
-    own = [np.flatnonzero(stays & (side == one)) for one in (0, 1)]
-    room = max(0, maximum - int(stays.sum()) + sum(map(len, own)))
-    kept = stays.copy()
-    for places, count in zip(own, _shares(len(own[0]), len(own[1]), room), strict=True):
+    first, second = (np.flatnonzero(stays & (side == number)) for number in (0, 1))
+    room = max(0, maximum - int(stays.sum()) + len(first) + len(second))
+    left = stays.copy()
+    for places, count in zip((first, second), _shares(len(first), len(second), room), strict=True):
         if count < len(places):
-            kept[places[: len(places) - count] if from_side == "left" else places[count:]] = False
-    return kept
+            left[places[: len(places) - count] if from_side == "left" else places[count:]] = False
+    return left
 
 
 def _shares(first: int, second: int, room: int) -> tuple[int, int]:

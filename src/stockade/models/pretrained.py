@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import ModelError
+from stockade.datasets.wording import first_line
 from stockade.models.zoo.registry import register_zoo
 
 if TYPE_CHECKING:
@@ -173,14 +174,14 @@ def _folder(reference: str | Path) -> Path | None:
 
 
 def _check_folder(folder: Path, allow_pickle: bool) -> None:
-    found = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+    inside = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
     if not (folder / "config.json").is_file():
-        raise ModelError(f"{folder} is not a Hugging Face model: it has no config.json (found: {found}).")
+        raise ModelError(f"{folder} is not a Hugging Face model: it has no config.json (found: {inside}).")
     if any(folder.glob("*.safetensors")):
         return
     pickles = sorted({path.name for pattern in _PICKLES for path in folder.glob(pattern)} - {"training_args.bin"})
     if not pickles:
-        raise ModelError(f"{folder} has no weights (found: {found}); expected model.safetensors.")
+        raise ModelError(f"{folder} has no weights (found: {inside}); expected model.safetensors.")
     if not allow_pickle:
         raise ModelError(
             f"{folder} has only pickled weights ({pickles[0]}), and a pickle can run code when it is opened. "
@@ -196,7 +197,7 @@ def _tokenizer(name: str, trust_remote_code: bool) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
     except Exception as problem:
         raise ModelError(
-            f"{name} has no tokenizer that can be loaded ({_first_line(problem)}). {_SAVE_TOKENIZER}"
+            f"{name} has no tokenizer that can be loaded ({first_line(problem, 200)}). {_SAVE_TOKENIZER}"
         ) from problem
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise ModelError(f"{name} has no tokenizer: no vocabulary was found beside the weights. {_SAVE_TOKENIZER}")
@@ -207,29 +208,24 @@ _SAVE_TOKENIZER = "Save it into the same folder with tokenizer.save_pretrained(.
 
 
 def _cannot_load(name: str, folder: Path | None, problem: Exception) -> ModelError:
-    said = str(problem)
-    if "trust_remote_code" in said:
+    message = str(problem)
+    if "trust_remote_code" in message:
         return ModelError(
             f"{name} needs code of its own to be loaded, which is not run unasked. If you trust its maker, "
             "allow it with trust_remote_code=True / --trust-remote-code."
         )
     if folder is not None:
-        return ModelError(f"{name} cannot be loaded as a text classifier: {_first_line(problem)}")
-    if "safetensors" in said:
+        return ModelError(f"{name} cannot be loaded as a text classifier: {first_line(problem, 200)}")
+    if "safetensors" in message:
         return ModelError(
             f"The hub model {name} has no safetensors weights, only pickled ones, and a pickle can run code "
             "when it is opened. If you trust its maker, allow it with allow_pickle=True / --allow-pickle."
         )
     return ModelError(
-        f'"{name}" is no folder here and cannot be had from the Hugging Face hub ({_first_line(problem)}). '
+        f'"{name}" is no folder here and cannot be had from the Hugging Face hub ({first_line(problem, 200)}). '
         "Check the spelling and the network, or give a local folder or builtin:NAME (see: stockade ls "
         "models)."
     )
-
-
-def _first_line(problem: Exception) -> str:
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    return (lines[0] if lines else type(problem).__name__).rstrip(".")[:200]
 
 
 def _few(names: list[str]) -> str:

@@ -17,9 +17,10 @@ import torch
 from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError, ResourceMissing
+from stockade.datasets.wording import first_line
 from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches
 from stockade.models.huggingface import resolve_device
-from stockade.models.minilm import NAME, minilm_folder
+from stockade.models.language import DEFAULT_ENCODER, minilm_folder
 from stockade.models.pretrained import quiet
 
 Vectors = NDArray[np.float32]
@@ -35,12 +36,20 @@ sentence-transformers too.
 
 
 class SentenceEncoder:
-    """Texts to unit vectors; nothing is loaded before the first. The dot product of two vectors is their cosine."""
+    """Texts to unit vectors; the dot product of two vectors is their cosine. Nothing is loaded before the first text.
+
+    Parameters
+    ----------
+    reference : str or Path, optional
+        A sentence-transformers folder or hub name; the packaged MiniLM by default.
+    device : str, optional
+        Where it is computed; the best there is by default.
+    """
 
     deterministic = True
 
     def __init__(self, reference: str | Path | None = None, *, device: str | None = None) -> None:
-        self.name = NAME if reference is None else str(reference)
+        self.name = DEFAULT_ENCODER if reference is None else str(reference)
         self._reference = reference
         self._device = device or "auto"
 
@@ -78,10 +87,10 @@ class SentenceEncoder:
         return TextEncoder(tokenizer, _MAXIMUM, False, False), model
 
     def _embed_elsewhere(self, texts: list[str]) -> Vectors:
-        found = self._other.encode(
+        vectors = self._other.encode(
             texts, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False, batch_size=64
         )
-        return np.asarray(found, dtype=np.float32)
+        return np.asarray(vectors, dtype=np.float32)
 
     @cached_property
     def _other(self) -> Any:
@@ -96,9 +105,7 @@ class SentenceEncoder:
             with quiet():
                 return SentenceTransformer(self.name, device=str(resolve_device(self._device)), trust_remote_code=False)
         except Exception as problem:
-            said = str(problem).strip().splitlines()
             raise ModelError(
-                f'The sentence encoder "{self.name}" cannot be loaded '
-                f"({(said or [type(problem).__name__])[0][:200]}). Give a sentence-transformers folder or "
-                f"hub name, or leave it out to use the packaged {NAME}."
+                f'The sentence encoder "{self.name}" cannot be loaded ({first_line(problem, 200)}). Give a '
+                f"sentence-transformers folder or hub name, or leave it out to use the packaged {DEFAULT_ENCODER}."
             ) from problem

@@ -1,5 +1,5 @@
-"""What one-word attacks look at inside a Hugging Face classifier: what it says with a word's vectors zeroed, its
-sentence vectors, and how much attention its words get.
+"""What white-box attacks read inside a Hugging Face classifier, word by word: gradients, the answer with a word's
+vectors zeroed, sentence vectors, and how much attention each word gets.
 
 Everything goes through hooks on the model's own forward pass, so it holds for any architecture: the input embedding's
 answer is altered at the tokens of a word, and the sentence vector is what the last linear layer reads.
@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from stockade.core.errors import ModelError
-from stockade.core.protocols import AttentionQuery
-from stockade.core.text import Text
+from stockade.core.protocols import AttentionQuery, WordVocabulary
+from stockade.core.text import Text, is_single_word
 from stockade.models.encoding import logits_of
-from stockade.models.input_vectors import altered_vectors
-from stockade.models.word_tokens import WordReader, WordTokens
+from stockade.models.input_vectors import altered_vectors, input_variable
+from stockade.models.word_tokens import WordReader, WordTokens, whole_words
 
-_TOKENS, _ROWS = 2048, 128
+_TOKENS, _ROWS, _GRADIENT_ROWS = 2048, 128, 32
 
 
 class WhiteBox:
-    """Looks into a model by way of its words; made once for a classifier."""
+    """Zeroed words and attention of one model; made once for a classifier."""
 
     def __init__(self, reader: WordReader) -> None:
         self._reader, self._model = reader, reader.model
@@ -79,25 +79,25 @@ def _received(weights: Tensor, mask: Tensor, query: AttentionQuery) -> Tensor:
 def final_layer(model: Any) -> nn.Linear:
     """The linear layer that makes the logits; what it reads is the model's sentence vector."""
     classes = int(model.config.num_labels)
-    found = [layer for layer in model.modules() if isinstance(layer, nn.Linear) and layer.out_features == classes]
-    if not found:
+    layers = [layer for layer in model.modules() if isinstance(layer, nn.Linear) and layer.out_features == classes]
+    if not layers:
         raise ModelError(f"{type(model).__name__} has no linear layer for its classes, so it has no sentence vector.")
-    return found[-1]
+    return layers[-1]
 
 
 @contextmanager
 def sentence_vectors(model: Any) -> Iterator[list[Tensor]]:
     """Collects what the last linear layer reads in the forward passes meanwhile."""
-    seen: list[Tensor] = []
+    vectors: list[Tensor] = []
 
-    def look(_: nn.Module, given: tuple[Tensor, ...]) -> None:
-        if given[0].dim() != 2:
+    def look(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        if inputs[0].dim() != 2:
             raise ModelError(f"{type(model).__name__} classifies token by token, so it has no sentence vector.")
-        seen.append(given[0].detach())
+        vectors.append(inputs[0].detach())
 
     handle = final_layer(model).register_forward_pre_hook(look)
     try:
-        yield seen
+        yield vectors
     finally:
         handle.remove()
 
@@ -114,3 +114,37 @@ def _eager(model: Any) -> Iterator[None]:
         yield
     finally:
         model.set_attn_implementation(before)
+
+
+def word_gradients(reader: WordReader, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
+    """A row per word of each text: d loss(label) / d input vector, summed over the word's pieces."""
+    gradients: dict[int, NDArray[np.float32]] = {}
+    for tokens in reader.batches(texts, _TOKENS, _GRADIENT_ROWS):
+        rows = _gradients(reader.model, tokens, label)
+        for number, row, words in zip(tokens.numbers, rows, tokens.positions, strict=True):
+            gradients[number] = np.stack([row[places].sum(0) for places in words]) if words else row[:0]
+    return [gradients[number] for number in range(len(texts))]
+
+
+def _gradients(model: Any, tokens: WordTokens, label: int) -> NDArray[np.float32]:
+    with torch.enable_grad():
+        with input_variable(model) as inputs:
+            logits = logits_of(model(**tokens.inputs))
+        targets = torch.full((len(logits),), label, device=logits.device)
+        loss = nn.functional.cross_entropy(logits, targets, reduction="sum")
+        (gradient,) = torch.autograd.grad(loss, inputs[0])
+    rows: NDArray[np.float32] = gradient.float().cpu().numpy()
+    return rows
+
+
+def word_vocabulary(model: Any, tokenizer: Any) -> WordVocabulary:
+    """The vocabulary entries that are whole words, with their rows of the input embedding.
+
+    A model that reads characters has none: its entries are letters.
+    """
+    entries = whole_words(tokenizer)
+    chosen = [i for i, (word, whole) in enumerate(entries) if whole and word.isalpha() and is_single_word(word)]
+    if all(len(entries[i][0]) == 1 for i in chosen):
+        chosen = []
+    table = model.get_input_embeddings().weight.detach().float().cpu().numpy()
+    return WordVocabulary(tuple(entries[i][0] for i in chosen), table[chosen])

@@ -1,4 +1,7 @@
-"""Which tokens of a model's input make up which word of a text, for all that looks into a model word by word."""
+"""Words and tokens: which tokens of a model's input make up which word of a text, and which tokens are whole words.
+
+Everything that looks into a model word by word goes through a `WordReader`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ from stockade.core.errors import ModelError
 from stockade.core.text import Text
 from stockade.models.encoding import length_batches
 
+BLANKS = ("\u0120", "\u2581")
+"""What byte-level and unigram vocabularies write for the blank before a word."""
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -54,9 +59,9 @@ class WordReader:
         settings = {"padding": len(texts) > 1, "return_offsets_mapping": True, "return_tensors": "pt", **cut}
         encoded = self.tokenizer(*sides, [str(text) for text in texts], **settings)
         offsets = encoded.pop("offset_mapping").tolist()
-        own = 1 if paired else 0
+        side = 1 if paired else 0
         positions = [
-            _tokens_of_words(text, offsets[row], [owner == own for owner in encoded.sequence_ids(row)])
+            _tokens_of_words(text, offsets[row], [token_side == side for token_side in encoded.sequence_ids(row)])
             for row, text in enumerate(texts)
         ]
         takes = inspect.signature(self.model.forward).parameters
@@ -64,14 +69,35 @@ class WordReader:
         return WordTokens(numbers, inputs, positions)
 
 
-def _tokens_of_words(text: Text, offsets: Sequence[Sequence[int]], own: Sequence[bool]) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in text.words]
+def _tokens_of_words(text: Text, offsets: Sequence[Sequence[int]], in_text: Sequence[bool]) -> list[list[int]]:
+    """The tokens of each word; `in_text` says which tokens are of the text and neither special nor of its premise."""
+    tokens: list[list[int]] = [[] for _ in text.words]
     word = 0
-    for token, ((start, end), mine) in enumerate(zip(offsets, own, strict=True)):
-        if not mine or end <= start:
+    for token, ((start, end), inside) in enumerate(zip(offsets, in_text, strict=True)):
+        if not inside or end <= start:
             continue
         while word < len(text.words) and text.starts[word] + len(text.words[word]) <= start:
             word += 1
         if word < len(text.words) and end > text.starts[word]:
-            found[word].append(token)
-    return found
+            tokens[word].append(token)
+    return tokens
+
+
+def whole_words(tokenizer: Any) -> list[tuple[str, bool]]:
+    """Every entry of a tokenizer's vocabulary as text, and whether it is a whole word.
+
+    WordPiece marks the pieces (##); byte-level and unigram vocabularies mark the whole words, with a sign for the
+    blank before.
+    """
+    tokens: list[str] = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
+    special = set(tokenizer.all_special_tokens)
+    counts = {sign: sum(token.startswith(sign) for token in tokens) for sign in BLANKS}
+    blank = max(counts, key=lambda sign: counts[sign])
+    marks_words = counts[blank] > len(tokens) // 20
+    words = []
+    for token in tokens:
+        if marks_words:
+            words.append((token.removeprefix(blank), token.startswith(blank) and token not in special))
+        else:
+            words.append((token.removeprefix("##"), not token.startswith("##") and token not in special))
+    return words

@@ -17,7 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.datasets.wording import clip
-from stockade.models.minilm import minilm_folder
+from stockade.models.language import minilm_folder
 from stockade.models.pretrained import quiet
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -102,7 +102,7 @@ def _attention(model: Classifier, victim: Victim, pairs: Sequence[Pair], looks: 
 def _layers(model: Classifier, pairs: Sequence[Pair], looks: list[dict[str, Any]]) -> str | None:
     """Fills in how far each word's vector moved in each layer; why nobody knows."""
     from stockade.models.huggingface import HuggingFaceClassifier
-    from stockade.models.inside import hidden_by_word
+    from stockade.models.internals import hidden_by_word
 
     if not isinstance(model, HuggingFaceClassifier):
         return "it is no Hugging Face model"
@@ -137,7 +137,7 @@ def relative_changes(before: Any, after: Any) -> list[float | None]:
 
 def _theorem(model: Classifier, texts: Sequence[Text], samples: int) -> tuple[dict[str, Any] | None, str | None]:
     from stockade.models.huggingface import HuggingFaceClassifier
-    from stockade.models.inside import attention_inputs, self_attention
+    from stockade.models.internals import attention_inputs, self_attention
 
     layers = self_attention(model) if isinstance(model, HuggingFaceClassifier) else []
     if not isinstance(model, HuggingFaceClassifier) or not layers:

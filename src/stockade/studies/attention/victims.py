@@ -43,7 +43,7 @@ class Victim:
 
 def describe_victim(name: str, reference: str, model: Classifier, text: Text) -> Victim:
     """What the plan says of a model; `text` is one that it can be asked about."""
-    from stockade.models.inside import kind_of
+    from stockade.models.internals import kind_of
 
     fingerprint = model.fingerprint() if isinstance(model, Fingerprinted) else None
     return Victim(name, reference, kind_of(model), fingerprint, tuple(model.labels), _missing(model, text))

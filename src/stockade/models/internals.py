@@ -1,5 +1,5 @@
-"""What studies look at inside a Hugging Face classifier: hidden vectors by layer and word, and the weights and inputs
-of its self-attention.
+"""What studies read inside a Hugging Face classifier: hidden vectors by layer and word, and the weights and inputs of
+its self-attention.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ def self_attention(classifier: HuggingFaceClassifier) -> list[SelfAttention]:
 def attention_inputs(classifier: HuggingFaceClassifier, texts: Sequence[Text], most: int) -> list[Vectors]:
     """For every layer of self-attention what its queries are made from: a row per token, at most so many of them."""
     layers = _projections(classifier)
-    seen: list[list[Vectors]] = [[] for _ in layers]
+    rows: list[list[Vectors]] = [[] for _ in layers]
     count = 0
     for tokens in classifier.word_reader.batches(texts, _TOKENS, _ROWS):
         mask = tokens.inputs["attention_mask"].bool()
-        with torch.inference_mode(), _inputs_of([query for query, _ in layers]) as given:
+        with torch.inference_mode(), _inputs_of([query for query, _ in layers]) as inputs:
             classifier.model(**tokens.inputs)
-        for layer, vectors in given.items():
-            seen[layer].append(vectors[mask].float().cpu().numpy())
+        for layer, vectors in inputs.items():
+            rows[layer].append(vectors[mask].float().cpu().numpy())
         count += int(mask.sum())
         if count >= most:
             break
-    return [np.concatenate(rows)[:most] for rows in seen] if count else []
+    return [np.concatenate(vectors)[:most] for vectors in rows] if count else []
 
 
 def hidden_by_word(classifier: HuggingFaceClassifier, texts: Sequence[Text]) -> list[list[Vectors]]:
@@ -94,18 +94,18 @@ def hidden_by_word(classifier: HuggingFaceClassifier, texts: Sequence[Text]) -> 
 def _by_word(vectors: Tensor, words: list[list[int]]) -> Vectors:
     nothing = torch.full((vectors.shape[1],), torch.nan)
     rows = [vectors[places].mean(0) if places else nothing for places in words]
-    found: Vectors = torch.stack(rows).numpy() if rows else np.zeros((0, vectors.shape[1]), dtype=np.float32)
-    return found
+    by_word: Vectors = torch.stack(rows).numpy() if rows else np.zeros((0, vectors.shape[1]), dtype=np.float32)
+    return by_word
 
 
 def _projections(classifier: HuggingFaceClassifier) -> list[tuple[nn.Linear, nn.Linear]]:
-    found = []
+    pairs = []
     for module in classifier.model.modules():
         for names in _PROJECTIONS:
             query, key = (getattr(module, name, None) for name in names)
             if isinstance(query, nn.Linear) and isinstance(key, nn.Linear) and query.weight.shape == key.weight.shape:
-                found.append((query, key))
-    return found
+                pairs.append((query, key))
+    return pairs
 
 
 def _weights(layer: nn.Linear) -> Vectors:
@@ -117,17 +117,17 @@ def _weights(layer: nn.Linear) -> Vectors:
 @contextmanager
 def _inputs_of(layers: Sequence[nn.Linear]) -> Iterator[dict[int, Tensor]]:
     """Collects what each layer reads in the forward pass meanwhile; of a layer that is used again, the first time."""
-    given: dict[int, Tensor] = {}
+    inputs: dict[int, Tensor] = {}
 
     def watch(number: int) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
-        def look(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            given.setdefault(number, inputs[0].detach())
+        def look(_: nn.Module, arguments: tuple[Tensor, ...]) -> None:
+            inputs.setdefault(number, arguments[0].detach())
 
         return look
 
     handles = [layer.register_forward_pre_hook(watch(number)) for number, layer in enumerate(layers)]
     try:
-        yield given
+        yield inputs
     finally:
         for handle in handles:
             handle.remove()
