@@ -125,6 +125,18 @@ def test_scoring_first_finds_the_same_with_more_queries_and_fewer_vectors(mode: 
     assert vectors[1] <= vectors[0]
 
 
+def test_scoring_first_asks_the_victim_about_what_is_not_similar_too() -> None:
+    """Of three candidates none has a cosine of 0.7: filtered first, none is scored; scored first, only the one that
+    fools the model is compared.
+    """
+    weights, after = {"great": 1.0, "bad": -1.5, "fine": 0.5, "so": 0.5}, {"a": ["fine", "bad", "so"]}
+    for score_first, queries, vectors in ((False, 1 + 3, 1 + 3), (True, 1 + 3 + 3, 1 + 3)):
+        encoder = BagEncoder()
+        bae = BAE(threshold=0.7, score_first=score_first)
+        result = attack(WeightVictim(weights), "a great film", bae, masked_lm=ListMaskedLM(after), encoder=encoder)
+        assert (result.trial.status, result.queries, len(encoder.embedded)) == ("failed", queries, vectors)
+
+
 def test_the_number_of_operations_can_be_capped() -> None:
     weights = {"alpha": 1.0, "beta": 1.0, "gamma": 1.0, "no": -0.2}
     after = {"": ["no"], "alpha": ["no"], "beta": ["no"], "no": ["no"]}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.attacks.bert_attack import BertAttack, best_combinations
-from stockade.attacks.importance import importance
+from stockade.attacks.greedy import importance
 from stockade.core.example import Scores
 from stockade.core.protocols import Filling
 from tests.attacks.driving import ReadingLM, Result, attack, guesses

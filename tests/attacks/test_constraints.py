@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from stockade.attacks.constraint_names import parse_constraint
 from stockade.attacks.constraints import (
     Both,
     Constraint,
@@ -10,10 +9,11 @@ from stockade.attacks.constraints import (
     MaxChanged,
     MaxEditDistance,
     SamePos,
+    Similarity,
     edit_distance,
+    parse_constraint,
 )
 from stockade.attacks.registry import make_attack
-from stockade.attacks.similarity import Similarity
 from stockade.core.errors import OptionError, StockadeError
 from stockade.core.text import Text
 from stockade.engine.language import EmbeddingService

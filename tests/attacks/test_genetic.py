@@ -136,6 +136,15 @@ def test_no_plausible_neighbour_is_no_neighbour(monkeypatch: pytest.MonkeyPatch)
     assert (result.trial.status, result.trial.reason) == ("failed", "no word has a near neighbour")
 
 
+@pytest.mark.parametrize(("population", "generations"), [(3, 1), (3, 2), (5, 2)])
+def test_population_and_generations_decide_the_queries(population: int, generations: int) -> None:
+    """The original; for each member the text and three neighbours; then every child, which cannot change any more."""
+    victim = WeightVictim({"wa": 1.0, "wax": 0.9}, bias=20.0)
+    result = attack(victim, "wa", Genetic(population=population, generations=generations, likely=None))
+    assert result.trial.reason == f"no success in {generations} generations"
+    assert result.queries == 1 + 4 * population + generations * (population - 1)
+
+
 def test_no_more_neighbours_are_tried_than_asked_for() -> None:
     victim = WeightVictim({"wa": 1.0}, bias=20.0)
     attack(victim, "wa", Genetic(population=3, generations=1, likely=None, neighbours=2))

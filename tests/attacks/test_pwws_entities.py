@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from stockade.api import attack as run_attack
-from stockade.attacks.entity_names import words_by_class
-from stockade.attacks.pwws import PWWS
+from stockade.attacks.pwws import PWWS, words_by_class
 from stockade.attacks.registry import make_attack
 from stockade.core.errors import DataError, ResourceMissing, RunError
 from stockade.lexicon import entities as named_entities
@@ -29,7 +28,7 @@ def language(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stockade.attacks.pwws.load_wordnet", FakeWordNet)
     monkeypatch.setattr("stockade.attacks.pwws.load_tagger", FakeTagger)
     monkeypatch.setattr("stockade.attacks.pwws.finder_name", lambda: FINDER.name)
-    monkeypatch.setattr("stockade.attacks.entity_names.load_finder", lambda: FINDER)
+    monkeypatch.setattr("stockade.attacks.pwws.load_finder", lambda: FINDER)
 
 
 @pytest.fixture

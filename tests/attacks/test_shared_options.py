@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stockade.attacks.articles import article_for
 from stockade.attacks.bae import BAE
 from stockade.attacks.bert_attack import BertAttack
 from stockade.attacks.constraints import MaxEditDistance
@@ -24,7 +23,7 @@ from stockade.attacks.random_word import RandomWord
 from stockade.attacks.registry import ATTACKS
 from stockade.attacks.synonym_list import SynonymList
 from stockade.attacks.textfooler import TextFooler
-from stockade.attacks.word_attack import WordAttack
+from stockade.attacks.word_attack import WordAttack, article_for
 from stockade.core.protocols import Probabilities
 from stockade.core.text import TextInput
 from tests.attacks.driving import ReadingLM, Result, attack, guesses

@@ -113,9 +113,7 @@ def test_only_so_many_neighbours_are_tried() -> None:
         ({"hide": "unknown", "unknown": "@"}, ("such", "bad", "film")),
     ],
 )
-def test_words_are_hidden_by_deletion_or_by_the_unknown_word(
-    options: dict[str, Any], words: tuple[str, ...]
-) -> None:
+def test_words_are_hidden_by_deletion_or_by_the_unknown_word(options: dict[str, Any], words: tuple[str, ...]) -> None:
     """Deleted, and hidden as "@", the model needs "great" more; hidden as "[UNK]" it needs "film"."""
     needs_great = {"such film": 0.1, "such great": 0.8, "such @ film": 0.1, "such great @": 0.8}
     needs_film = {"such [UNK] film": 0.8, "such great [UNK]": 0.1}

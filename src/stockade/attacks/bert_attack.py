@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from stockade.attacks.greedy import changeable, changes_allowed, descending
-from stockade.attacks.importance import importance
-from stockade.attacks.similarity import Similarity
-from stockade.attacks.word_attack import WordAttack
+from stockade.attacks.constraints import Similarity
+from stockade.attacks.greedy import descending, importance
+from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
 from stockade.core.protocols import Filling
 from stockade.core.records import Outcome

@@ -8,16 +8,24 @@ conjunction the cheap ones go first, and the sentence encoder is only asked abou
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, ClassVar, Literal
+
+import numpy as np
 
 from stockade.attacks.misspellings import levenshtein
-from stockade.core.errors import OptionError
+from stockade.attacks.similarity import Scale, to_cosine, window_bounds
+from stockade.core.errors import OptionError, unknown_name
+from stockade.core.options import validated
 from stockade.core.text import Text
+from stockade.engine.requests import Embed
 from stockade.lexicon.pos import compatible, load_tagger
 from stockade.lexicon.stopwords import StopList, is_stop_word
+
+Reference = Literal["original", "previous"]
 
 
 class Constraint(ABC):
@@ -34,8 +42,6 @@ class Constraint(ABC):
     @classmethod
     def from_text(cls, text: str) -> Constraint:
         """The constraint of an expression such as `same-pos & similarity(cosine, 0.9)`."""
-        from stockade.attacks.constraint_names import parse_constraint
-
         return parse_constraint(text)
 
     @abstractmethod
@@ -186,3 +192,104 @@ class MaxChanged(Constraint):
     async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
         allowed = self.allowed(before.original)
         return [text for text in candidates if len(text.edits) <= allowed]
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity(Constraint):
+    """How alike an edited text must stay: at least `threshold` on a scale, on the whole text or in a window around
+    the edit.
+
+    `reference` is the text it is compared with: the original, or the text just before this edit (then drift adds up).
+    `short` is the threshold on the same scale for texts shorter than the window; None does not look at them at all.
+    """
+
+    name: ClassVar[str] = "similarity"
+    costly: ClassVar[bool] = True
+    scale: Scale
+    threshold: float
+    window: int | None = None
+    reference: Reference = "original"
+    short: float | None = None
+
+    def limit(self, words: int) -> float | None:
+        """The least cosine for a text of that many words; None where nothing is asked."""
+        if self.window is not None and words < self.window:
+            return None if self.short is None else to_cosine(self.short, self.scale)
+        return to_cosine(self.threshold, self.scale)
+
+    async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
+        """The candidates that are similar enough; `index` is the edited word in `before` (the anchor of an
+        insertion).
+        """
+        limit = self.limit(len(self._base(before)))
+        cosines = await self.cosines(candidates, before, index)
+        if limit is None or cosines is None:
+            return list(candidates)
+        return [text for text, cosine in zip(candidates, cosines, strict=True) if cosine >= limit - 1e-6]
+
+    def _base(self, before: Text) -> Text:
+        return before.original if self.reference == "original" else before
+
+    async def cosines(self, candidates: Sequence[Text], before: Text, index: int) -> list[float] | None:
+        """The cosine of each candidate with what it is compared with; None where nothing is compared."""
+        base = self._base(before)
+        if self.limit(len(base)) is None or not candidates:
+            return None
+        anchor = before.origins[index] if self.reference == "original" else index
+        strings = [self._part(base, anchor if anchor is not None else index, 0)]
+        strings += [self._part(text, index, len(text) - len(before)) for text in candidates]
+        vectors = await Embed(strings)
+        found: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
+        return found
+
+    def _part(self, text: Text, index: int, longer: int) -> str:
+        if self.window is None:
+            return str(text)
+        start, end = window_bounds(len(text) - longer, min(index, len(text) - 1), self.window)
+        return str(text.part(start, end + longer))
+
+
+CONSTRAINTS: Mapping[str, type[Any]] = {
+    kind.name: kind for kind in (KeepStopWords, MaxChanged, MaxEditDistance, SamePos, Similarity)
+}
+_ONE = re.compile(r"\s*([A-Za-z-]+)\s*(?:\(([^()]*)\))?\s*")
+
+
+def parse_constraint(written: str) -> Constraint:
+    """The constraint of an expression; `str` of a constraint gives the expression back."""
+    found = conjunction(*(_parse_one(part, written) for part in written.split("&")))
+    assert found is not None
+    return found
+
+
+def _parse_one(part: str, written: str) -> Constraint:
+    match = _ONE.fullmatch(part)
+    if match is None:
+        raise OptionError(
+            f'"{part.strip()}" in the constraint "{written}" is not of the form name(value, option=value), '
+            "such as similarity(cosine, 0.9)."
+        )
+    name, arguments = match.group(1), match.group(2) or ""
+    kind = CONSTRAINTS.get(name)
+    if kind is None:
+        raise unknown_name("constraint", name, CONSTRAINTS)
+    options = validated(name, kind, _arguments(name, kind, arguments))
+    required = [field.name for field in fields(kind) if field.default is MISSING]
+    missing = [option for option in required if option not in options]
+    if missing:
+        raise OptionError(f"The constraint {name} needs {' and '.join(missing)}: {name}({', '.join(required)}).")
+    constraint: Constraint = kind(**options)
+    return constraint
+
+
+def _arguments(name: str, kind: Any, written: str) -> dict[str, str]:
+    order = [field.name for field in fields(kind)]
+    given: dict[str, str] = {}
+    for place, item in enumerate(filter(None, (item.strip() for item in written.split(",")))):
+        option, equals, value = item.partition("=")
+        if not equals:
+            if place >= len(order):
+                raise OptionError(f"The constraint {name} takes at most {len(order)} values ({', '.join(order)}).")
+            option, value = order[place], item
+        given[option.strip().replace("-", "_")] = value.strip()
+    return given

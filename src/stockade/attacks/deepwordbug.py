@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from stockade.attacks.greedy import changeable, changes_allowed, descending, greedy
+from stockade.attacks.greedy import descending, greedy
 from stockade.attacks.misspellings import TRANSFORMS, Transform, levenshtein, misspell
-from stockade.attacks.word_attack import WordAttack
+from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.errors import OptionError
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome

@@ -26,8 +26,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from stockade.attacks.greedy import changeable, changes_allowed
-from stockade.attacks.word_attack import WordAttack
+from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.registry import published

@@ -1,39 +1,38 @@
-"""What greedy word attacks share: walk the words in a fixed order, keep a change that helps, stop at the
-first success.
+"""What greedy attacks share: how much the model needs a word, and which candidate a step takes.
+
+`greedy` walks the words in a fixed order and keeps a change that helps. `take_step` is one step of an attack that also
+watches the meaning. Constraints that need no model come first; then the victim and the sentence encoder are asked in
+the order the recipe says. Filter first: only similar candidates are scored (BAE). Score first: all candidates are
+scored, and only those that could be taken are compared (TextFooler's code). Similarity is measured once, by the
+attack's rule (its window and reference): what passes by it is also ranked by it. Where it compares nothing, because the
+text is shorter than the window, the candidate with the most gain wins. Both orders take the same candidate; they differ
+in queries and in the number of sentence vectors.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 
+from stockade.attacks.constraints import Constraint, Similarity
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
 from stockade.engine.requests import Score
-from stockade.lexicon.stopwords import StopList, is_stop_word
 
-NOT_EVEN_ONE = "the share of changed words does not allow even one"
 Candidates = Callable[[Text, int], Awaitable[Sequence[Text]]]
 
 
-def changes_allowed(example: Example, max_changed: float | None, *, round_up: bool = False) -> int:
-    """How many words may differ from the original: a share of its words, rounded down (or up, as TextAttack does)."""
-    if max_changed is None:
-        return len(example.text)
-    allowed = max_changed * len(example.text)
-    return math.ceil(allowed) if round_up else int(allowed)
+def importance(clean: Scores, hidden: Scores, label: int) -> float:
+    """How much the model needs a word, by TextFooler's formula.
 
-
-def one_word_may_change(example: Example, max_changed: float | None) -> bool:
-    """For attacks that change exactly one word: whether the share allows it."""
-    return changes_allowed(example, max_changed) >= 1
-
-
-def changeable(example: Example, stop_words: StopList) -> list[int]:
-    """The words a search may change, by index: all that the model reads but stop words."""
-    words = example.text.words
-    return [i for i in example.indices if not is_stop_word(words[i], stop_words)]
+    The fall of the true class when the word is hidden, and the rise of the class the model turns to, if any.
+    """
+    fall = clean.probabilities[label] - hidden.probabilities[label]
+    turned_to = hidden.label
+    if turned_to == label:
+        return fall
+    return fall + hidden.probabilities[turned_to] - clean.probabilities[turned_to]
 
 
 def descending(indices: Sequence[int], values: Sequence[float]) -> list[int]:
@@ -44,8 +43,20 @@ def descending(indices: Sequence[int], values: Sequence[float]) -> list[int]:
 async def greedy(
     example: Example, clean: Scores, order: Iterable[int], candidates: Candidates, allowed: int
 ) -> Outcome:
-    """Replace words in the given order of original indices by the candidate that helps most; only an improvement is
-    kept.
+    """Replace words in a fixed order by the candidate that helps most, until the model is fooled.
+
+    Parameters
+    ----------
+    example : Example
+        The text under attack.
+    clean : Scores
+        What the model says of it.
+    order : iterable of int
+        The words by their index in the original.
+    candidates : callable
+        The texts to try, from the current text and an index.
+    allowed : int
+        How many words may change.
     """
     current, gain = example.text, example.gain(clean)
     for index in order:
@@ -63,3 +74,57 @@ async def greedy(
         if example.fooled(scores[best]):
             return Outcome.found(current)
     return Outcome.failed("every word was tried", current)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What came of a step: a text that fools the model, or the best one that helps, or neither."""
+
+    winner: Text | None = None
+    best: Text | None = None
+    gain: float = 0.0
+
+
+async def take_step(
+    example: Example,
+    current: Text,
+    index: int,
+    candidates: Sequence[Text],
+    constraint: Constraint | None,
+    similarity: Similarity,
+    *,
+    score_first: bool,
+    must_beat: float,
+) -> Step:
+    """Of the candidates that hold the constraint the one that fools the model and is most similar; otherwise the one
+    with the most gain, if it beats `must_beat`.
+    """
+    early, late = constraint, None
+    if constraint is not None and score_first:
+        early, late = constraint.cheap_part, constraint.costly_part
+    if early is not None:
+        candidates = await early.keep(candidates, current, index)
+    if not candidates:
+        return Step()
+    scores = await Score(candidates, partial=True)
+    scored = list(zip(candidates, scores, strict=False))
+    ranked = sorted(((example.gain(score), candidate) for candidate, score in scored), key=lambda pair: -pair[0])
+    fooling = {id(candidate) for candidate, score in scored if example.fooled(score)}
+    winners = [candidate for _, candidate in ranked if id(candidate) in fooling]
+    if late is not None and winners:
+        winners = await late.keep(winners, current, index)
+    if winners:
+        cosines = await similarity.cosines(winners, current, index)
+        return Step(winner=winners[0] if cosines is None else most_similar(winners, cosines))
+    for gain, candidate in ranked:
+        if gain <= must_beat:
+            break
+        if late is None or await late.keep([candidate], current, index):
+            return Step(best=candidate, gain=gain)
+    return Step()
+
+
+def most_similar(texts: Sequence[Text], cosines: Sequence[float]) -> Text:
+    """The text with the largest cosine; the first of equals."""
+    rounded = [round(cosine, 5) for cosine in cosines]
+    return texts[rounded.index(max(rounded))]

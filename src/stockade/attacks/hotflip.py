@@ -19,8 +19,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.attacks.greedy import changeable, changes_allowed
-from stockade.attacks.word_attack import WordAttack
+from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
 from stockade.core.protocols import WordVocabulary
 from stockade.core.records import Outcome

@@ -28,10 +28,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from stockade.attacks.greedy import NOT_EVEN_ONE, one_word_may_change
 from stockade.attacks.nearest_flip import NearestFlip
-from stockade.attacks.vocabulary import known_words
-from stockade.attacks.word_attack import WordAttack
+from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, known_words, one_word_may_change
 from stockade.core.errors import OptionError
 from stockade.core.example import Example
 from stockade.core.protocols import AttentionQuery, WordVocabulary

@@ -13,9 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from stockade.attacks.greedy import NOT_EVEN_ONE, one_word_may_change
-from stockade.attacks.vocabulary import known_words
-from stockade.attacks.word_attack import WordAttack
+from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, known_words, one_word_may_change
 from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.registry import published

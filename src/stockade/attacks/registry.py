@@ -76,9 +76,7 @@ def attacks() -> Mapping[str, Entry]:
     return ATTACKS
 
 
-def register_attack(
-    name: str, *, paper: str | None = None, presets: Presets | None = None
-) -> Callable[[Class], Class]:
+def register_attack(name: str, *, paper: str | None = None, presets: Presets | None = None) -> Callable[[Class], Class]:
     """Class decorator: add an attack of your own, so that it can be used by name like the published ones.
 
     Goes above `@dataclass`; the fields of the class are the attack's options.

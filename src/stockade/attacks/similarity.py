@@ -1,4 +1,4 @@
-"""Sentence similarity: three scales that are constantly confused, the window rule, and a filter made of them.
+"""Sentence similarity as numbers: three scales that are constantly confused, the window rule, calibrated thresholds.
 
 With c the cosine of two sentence vectors:
 
@@ -7,23 +7,30 @@ With c the cosine of two sentence vectors:
     tf       1 - arccos(c)            what the code of TextFooler and those who copied it computes, 1 - pi to 1
 
 The same "0.8" is three different filters. Every recipe here states its scale.
+
+Papers state thresholds for the Universal Sentence Encoder (USE); with another encoder the same number is another
+filter. A calibrated threshold accepts a stated share of edits that published attacks made, and that USE therefore
+accepted, when both encoders look at the same window of 15 words. tools/calibrate_similarity.py measures it on public
+logs of TextAttack attacks on BERT (github.com/bangawayoo/adversarial-examples-in-text-classification, attack_results);
+docs/similarity.md has the whole table.
+
+What it is not: USE's scores and the edits USE refused are in no log. So it says how strict a filter may be before it
+loses edits like the published ones, not what else it lets pass: `random_share` is high. Each entry is for the edits
+that one attack proposes, and there is nothing between entries to interpolate.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
-import numpy as np
-
-from stockade.attacks.constraints import Constraint
-from stockade.core.text import Text
-from stockade.engine.requests import Embed
+from stockade.core.errors import unknown_name
 
 Scale = Literal["cosine", "angular", "tf"]
-Reference = Literal["original", "previous"]
+_SAME = 1e-3
+"""Cosines this near are one filter: 0.936 and 0.936338, angular 0.8408 and tf 0.5."""
 
 
 def from_cosine(cosine: float, scale: Scale) -> float:
@@ -51,55 +58,65 @@ def window_bounds(length: int, index: int, width: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Similarity(Constraint):
-    """How alike an edited text must stay: at least `threshold` on a scale, on the whole text or in a window around
-    the edit.
+class Calibration:
+    """A published filter, and what it becomes with another encoder."""
 
-    `reference` is the text it is compared with: the original, or the text just before this edit (then drift adds up).
-    `short` is the threshold on the same scale for texts shorter than the window; None does not look at them at all.
-    """
-
-    name: ClassVar[str] = "similarity"
-    costly: ClassVar[bool] = True
+    attack: str
     scale: Scale
     threshold: float
-    window: int | None = None
-    reference: Reference = "original"
-    short: float | None = None
+    window: int
+    encoder: str
+    cosines: Mapping[str, float]
+    """Share of the published edits -> the largest cosine that accepts it."""
+    published_share: float
+    """What the published number itself accepts of the published edits, with this encoder."""
+    random_share: float
+    """The same of random words of the same part of speech in their places."""
+    edits: int
+    texts: int
 
-    def limit(self, words: int) -> float | None:
-        """The least cosine for a text of that many words; None where nothing is asked."""
-        if self.window is not None and words < self.window:
-            return None if self.short is None else to_cosine(self.short, self.scale)
-        return to_cosine(self.threshold, self.scale)
 
-    async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
-        """The candidates that are similar enough; `index` is the edited word in `before` (the anchor of an
-        insertion).
-        """
-        limit = self.limit(len(self._base(before)))
-        cosines = await self.cosines(candidates, before, index)
-        if limit is None or cosines is None:
-            return list(candidates)
-        return [text for text, cosine in zip(candidates, cosines, strict=True) if cosine >= limit - 1e-6]
+CALIBRATIONS = (
+    Calibration(
+        attack="textfooler",
+        scale="angular",
+        threshold=0.840845057,
+        window=15,
+        encoder="all-MiniLM-L6-v2",
+        cosines={"99%": 0.7181, "95%": 0.8161, "90%": 0.8485},
+        published_share=0.837,
+        random_share=0.738,
+        edits=1083,
+        texts=572,
+    ),
+    Calibration(
+        attack="bae",
+        scale="cosine",
+        threshold=0.936338,
+        window=15,
+        encoder="all-MiniLM-L6-v2",
+        cosines={"99%": 0.7146, "95%": 0.7882, "90%": 0.8406},
+        published_share=0.592,
+        random_share=0.589,
+        edits=1327,
+        texts=298,
+    ),
+)
 
-    def _base(self, before: Text) -> Text:
-        return before.original if self.reference == "original" else before
 
-    async def cosines(self, candidates: Sequence[Text], before: Text, index: int) -> list[float] | None:
-        """The cosine of each candidate with what it is compared with; None where nothing is compared."""
-        base = self._base(before)
-        if self.limit(len(base)) is None or not candidates:
-            return None
-        anchor = before.origins[index] if self.reference == "original" else index
-        strings = [self._part(base, anchor if anchor is not None else index, 0)]
-        strings += [self._part(text, index, len(text) - len(before)) for text in candidates]
-        vectors = await Embed(strings)
-        found: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
-        return found
+def calibrated(
+    encoder: str, scale: Scale, threshold: float, *, window: int | None = 15, share: str = "95%"
+) -> float | None:
+    """What a published threshold becomes for this encoder, on the same scale; None where nothing was measured.
 
-    def _part(self, text: Text, index: int, longer: int) -> str:
-        if self.window is None:
-            return str(text)
-        start, end = window_bounds(len(text) - longer, min(index, len(text) - 1), self.window)
-        return str(text.part(start, end + longer))
+    The filter may be written on any scale: tf 0.5 and angular 0.840845 are the same one. None also for whole texts
+    (`window=None`): the logs tell nothing about filters on whole texts.
+    """
+    cosine = to_cosine(threshold, scale)
+    for one in CALIBRATIONS:
+        same = abs(to_cosine(one.threshold, one.scale) - cosine) < _SAME
+        if same and (one.encoder, one.window) == (encoder, window):
+            if share not in one.cosines:
+                raise unknown_name("share of published edits", share, one.cosines)
+            return from_cosine(one.cosines[share], scale)
+    return None

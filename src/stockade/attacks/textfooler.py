@@ -29,12 +29,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
-from stockade.attacks.constraints import SamePos
-from stockade.attacks.greedy import changeable, changes_allowed, descending
-from stockade.attacks.importance import importance
-from stockade.attacks.similarity import Reference, Scale, Similarity
-from stockade.attacks.steps import take_step
-from stockade.attacks.word_attack import WordAttack
+from stockade.attacks.constraints import Reference, SamePos, Similarity
+from stockade.attacks.greedy import descending, importance, take_step
+from stockade.attacks.similarity import Scale
+from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.registry import published

@@ -1,14 +1,30 @@
-"""What every attack that edits words has in common: its limits, and the care for what it writes."""
+"""What all attacks by words share: their options, which words they may change and write, and the care for articles."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from stockade.attacks.articles import repaired
+import numpy as np
+
 from stockade.attacks.constraints import Constraint, MaxChanged, conjunction
 from stockade.core.errors import OptionError
-from stockade.core.text import Text
+from stockade.core.example import Example
+from stockade.core.protocols import WordVocabulary
+from stockade.core.text import Text, is_single_word, match_case
+from stockade.engine.requests import Vocabulary
+from stockade.lexicon.neighbours import Neighbours, load_neighbours
+from stockade.lexicon.stopwords import StopList, is_stop_word
+
+NOT_EVEN_ONE = "the share of changed words does not allow even one"
+_SILENT_H = re.compile(r"hour|honou?r|honest|heir")
+_BEGINS_LIKE_YOU_OR_ONE = re.compile(
+    r"uni(?!n|m[pa]|d)|us[aeu]|ut(?![tm])|ub[ei]q|uk|ufo|ur[aio]|eu|ewe|on(?:e|ce)(?![a-z])|ouija"
+)
+_SPELT_OUT_WITH_VOWEL = frozenset("AEFHILMNORSX")
 
 
 def check_max_changed(share: float | None) -> None:
@@ -41,3 +57,64 @@ class WordAttack:
         """The candidates that hold the user's constraint, well written."""
         limits, candidates = self.limits(), self.written(candidates, before, index)
         return candidates if limits is None else await limits.keep(candidates, before, index)
+
+
+def changes_allowed(example: Example, max_changed: float | None, *, round_up: bool = False) -> int:
+    """How many words may differ from the original: a share of its words, rounded down (or up, as TextAttack does)."""
+    if max_changed is None:
+        return len(example.text)
+    allowed = max_changed * len(example.text)
+    return math.ceil(allowed) if round_up else int(allowed)
+
+
+def one_word_may_change(example: Example, max_changed: float | None) -> bool:
+    """For attacks that change exactly one word: whether the share allows it."""
+    return changes_allowed(example, max_changed) >= 1
+
+
+def changeable(example: Example, stop_words: StopList) -> list[int]:
+    """The words a search may change, by index: all that the model reads but stop words."""
+    words = example.text.words
+    return [i for i in example.indices if not is_stop_word(words[i], stop_words)]
+
+
+async def known_words() -> WordVocabulary:
+    """The victim's words; those of the neighbour table, without vectors, for a black box or a model of characters."""
+    shown = await Vocabulary(required=False)
+    return shown if shown.words else _of_table(load_neighbours())
+
+
+@lru_cache(maxsize=2)
+def _of_table(table: Neighbours) -> WordVocabulary:
+    words = tuple(word for word in table.words if word.isalpha() and is_single_word(word))
+    return WordVocabulary(words, np.zeros((len(words), 0), dtype=np.float32))
+
+
+def article_for(word: str) -> str:
+    """The article in front of a word, by its sound: "an hour", "a union", "an NFL game"."""
+    if len(word) > 1 and word.isupper() and not re.search("[AEIOU]", word):
+        return "an" if word[0] in _SPELT_OUT_WITH_VOWEL else "a"
+    low = word.lower()
+    if low[:1] in "aeiou":
+        return "a" if _BEGINS_LIKE_YOU_OR_ONE.match(low) else "an"
+    return "an" if _SILENT_H.match(low) or low.startswith(("8", "11", "18")) else "a"
+
+
+def repaired(text: Text, before: Text, index: int) -> Text:
+    """`text` with a or an in front of the words that an edit of `before` at `index` has changed put right.
+
+    An article that was wrong already, or that is not in front of a changed word, is the author's and stays.
+    """
+    for at in range(max(1, index), min(index + 3, len(text))):
+        article = text.words[at - 1]
+        if article.lower() not in ("a", "an") or text.gaps[at].strip():
+            continue
+        origin = text.origins[at - 1]
+        place = None if origin is None else before.position_of(origin)
+        if place is None or place + 1 >= len(before) or before.words[place + 1] == text.words[at]:
+            continue
+        was_right = article_for(before.words[place + 1]) == article.lower()
+        right = article_for(text.words[at])
+        if was_right and right != article.lower():
+            text = text.replace(at - 1, match_case(right, article) if article != "A" else right.capitalize())
+    return text

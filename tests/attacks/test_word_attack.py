@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from stockade.attacks.articles import article_for, repaired
 from stockade.attacks.bae import BAE
+from stockade.attacks.word_attack import article_for, repaired
 from stockade.core.text import Text
 from tests.attacks.driving import attack
 from tests.toys import BagEncoder, ListMaskedLM, WeightVictim
