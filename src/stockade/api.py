@@ -15,9 +15,9 @@ from stockade.attacks.registry import make_attack
 from stockade.core.errors import OptionError, RunError, unknown_name
 from stockade.core.files import in_temporary_folder, refuse_existing
 from stockade.core.protocols import Classifier
-from stockade.datasets import prepare_examples
-from stockade.defenses.folders import kept_defenses
-from stockade.defenses.registry import make_defense, wrap
+from stockade.datasets.examples import prepare_examples
+from stockade.defenses.chain import load_defenses, wrap
+from stockade.defenses.registry import make_defense
 from stockade.engine.scheduler import innermost
 from stockade.jobs import AttackJob, DataOptions, ModelOptions, NeighbourFile, refuse_untrained
 from stockade.models.language import LanguageModels
@@ -123,7 +123,7 @@ def defend(
     if not any(one.entry.answers for one in named):
         name = named[0].name
         raise OptionError(f'{name} changes how a model is trained: use st.train(…, defenses=["{name}"]).')
-    refuse_untrained(named, kept_defenses(Path(model)) if isinstance(model, str | Path) else [])
+    refuse_untrained(named, load_defenses(Path(model)) if isinstance(model, str | Path) else [])
     bare = (model_options or ModelOptions()).load_bare(model)
     return wrap(bare, named, seed=seed, language=LanguageModels(mlm, encoder))
 

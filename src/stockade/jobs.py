@@ -14,8 +14,8 @@ from stockade.core.protocols import Classifier
 from stockade.datasets.examples import ExampleSet, UnlabelledSet
 from stockade.datasets.load import load_data
 from stockade.datasets.source import DataSource
-from stockade.defenses.chain import load_defenses
-from stockade.defenses.registry import NamedDefense, make_defense, wrap
+from stockade.defenses.chain import load_defenses, wrap
+from stockade.defenses.registry import NamedDefense, make_defense
 from stockade.lexicon.neighbours import Neighbours, read_neighbours
 from stockade.models import load_model
 from stockade.models.language import LanguageModels

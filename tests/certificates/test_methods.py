@@ -20,8 +20,9 @@ from stockade.certificates.registry import make_method, methods
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.masks import masks_by_number
 from stockade.core.partitions import hash_groups
+from stockade.defenses.chain import wrap
 from stockade.defenses.defended import Defended
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.certificates.kit import ROWS, EveryMask, every_change
 from tests.models.conftest import tiny_bert, tiny_tokenizer

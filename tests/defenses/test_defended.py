@@ -11,9 +11,10 @@ import pytest
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
+from stockade.defenses.chain import wrap
 from stockade.defenses.defended import Defended, defenses_of, probabilities_of
 from stockade.defenses.ranmask import RanMask
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.engine.requests import Embed, Surprisal
 from stockade.models.language import LanguageModels
 from tests.toys import BagEncoder, WeightVictim

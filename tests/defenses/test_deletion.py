@@ -16,11 +16,11 @@ import stockade as st
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
-from stockade.defenses.chain import load_defenses, save_defenses
+from stockade.defenses.chain import load_defenses, save_defenses, wrap
 from stockade.defenses.combine import ABSTAIN, predict_or_abstain
 from stockade.defenses.defended import Defended
 from stockade.defenses.deletion import Deletion
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.engine.composite import make_scoring
 from stockade.engine.requests import Draw, Score
 from stockade.engine.scheduler import Scheduler, Search

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.text import TextInput
-from stockade.defenses.chain import combined_objective, load_defenses, save_defenses
+from stockade.defenses.chain import combined_objective, load_defenses, save_defenses, wrap
 from stockade.defenses.fact import AlternativePool, CoTuning, Fact
-from stockade.defenses.registry import defenses, make_defense, wrap
+from stockade.defenses.registry import defenses, make_defense
 from stockade.models.encoding import TextEncoder
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.training.job import train

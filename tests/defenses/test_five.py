@@ -14,9 +14,10 @@ from stockade.cli.tables import print_run
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import ImportanceObjective, TokenScores, WordVocabulary
 from stockade.core.text import Text
+from stockade.defenses.chain import wrap
 from stockade.defenses.defended import Defended, remarks_on
 from stockade.defenses.five import Five
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.report.html import render_page
 from stockade.report.markdown import render_markdown

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from stockade.core.errors import ModelError
+from stockade.defenses.chain import wrap
 from stockade.defenses.defended import Defended
 from stockade.defenses.fuse import Fuse
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import WeightVictim

@@ -13,10 +13,10 @@ import stockade as st
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import MixedCopies, WordVocabulary
 from stockade.core.text import Text
-from stockade.defenses.chain import load_defenses, save_defenses
+from stockade.defenses.chain import check_order, load_defenses, save_defenses, wrap
 from stockade.defenses.defended import Defended
 from stockade.defenses.hull import Hull, word_hulls
-from stockade.defenses.registry import check_order, make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.jobs import ModelOptions
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.defenses.firebert_kit import OpenVictim, write_table

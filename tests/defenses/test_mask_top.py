@@ -8,9 +8,10 @@ import torch
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.text import Text
+from stockade.defenses.chain import wrap
 from stockade.defenses.defended import Defended
 from stockade.defenses.mask_top import MaskTop, piece_of
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import WeightVictim

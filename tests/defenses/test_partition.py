@@ -14,11 +14,11 @@ from stockade.core.errors import ModelError, OptionError
 from stockade.core.partitions import Votes, hash_groups
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
-from stockade.defenses.chain import load_defenses, save_defenses
+from stockade.defenses.chain import load_defenses, save_defenses, wrap
 from stockade.defenses.combine import predict_or_abstain
 from stockade.defenses.defended import Defended
 from stockade.defenses.partition import Partition
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.engine.composite import make_scoring
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.models.huggingface import HuggingFaceClassifier

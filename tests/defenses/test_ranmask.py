@@ -12,10 +12,11 @@ import torch
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import Probabilities
 from stockade.core.text import Text, TextInput
+from stockade.defenses.chain import wrap
 from stockade.defenses.combine import ABSTAIN, combine, combine_normalised, predict_or_abstain
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import FillingService
 from stockade.engine.requests import Draw, Masked, Score

@@ -9,9 +9,9 @@ import pytest
 
 import stockade as st
 from stockade.core.errors import OptionError
-from stockade.defenses.chain import combined_objective, combined_rewrite
+from stockade.defenses.chain import check_order, combined_objective, combined_rewrite, wrap
 from stockade.defenses.defended import Defended
-from stockade.defenses.registry import NamedDefense, check_order, defenses, make_defense, make_defenses, wrap
+from stockade.defenses.registry import NamedDefense, defenses, make_defense, make_defenses
 from stockade.jobs import ModelOptions
 from stockade.models.language import LanguageModels
 from tests.toys import WeightVictim

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from stockade.core.protocols import Classifier
+from stockade.defenses.chain import wrap
 from stockade.defenses.defended import Defended
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from tests.toys import WeightVictim
 
 STRONG = "good fine great nice lovely superb grand sweet warm bright"

@@ -14,8 +14,9 @@ from stockade.certificates.bounds import masking_losses
 from stockade.certificates.methods.ranmask import MaskedCopies
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.masks import Keep, kept_words, masks_by_number
+from stockade.defenses.chain import wrap
 from stockade.defenses.ranmask import RanMask
-from stockade.defenses.registry import make_defense, wrap
+from stockade.defenses.registry import make_defense
 from stockade.jobs import ModelOptions
 from stockade.studies.masking.changed_sets import SIZES, Look, look, mean_beta, word_betas
 from stockade.studies.masking.looking import chosen_masks

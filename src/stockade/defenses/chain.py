@@ -1,4 +1,4 @@
-"""Several defenses together: their training, and the model folder that remembers them.
+"""Several defenses together: their order, around a model, in training, and in the folder that remembers them.
 
 A model folder's `defense.json` lists the defenses that it was trained with and that stand around it whenever it is
 asked, from the outside in. Other libraries ignore the file and see the bare model.
@@ -9,19 +9,72 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.files import write_json
+from stockade.core.protocols import Classifier
 from stockade.core.text import TextInput
-from stockade.defenses.registry import NamedDefense, check_order, make_defense
+from stockade.defenses.defended import AnsweringDefense, Defended
+from stockade.defenses.registry import NamedDefense
+from stockade.models.language import LanguageModels
 
 if TYPE_CHECKING:
     from stockade.training.objective import MakeObjective, Objective, Rewrite, TrainingKit
 
 FILE_NAME = "defense.json"
 SCHEMA = 1
+
+
+def check_order(named: Sequence[NamedDefense]) -> None:
+    """Refuse defenses in the wrong order: from the outside in, those that only train last, nearest to the model."""
+    for outer, inner in combinations(named, 2):
+        right = (
+            f"name defenses from the outside in, as in --defense {inner.name} --defense {outer.name} "
+            f"(one column of evaluate: {inner.name}+{outer.name})."
+        )
+        if not outer.entry.answers and inner.entry.answers:
+            raise OptionError(
+                f"{outer.name} changes how the model is trained, so it cannot stand around {inner.name}: {right}"
+            )
+        if outer.entry.innermost and inner.entry.answers:
+            alone = f"{outer.name} and {inner.name} cannot be combined: both alter what the model reads."
+            raise OptionError(
+                alone
+                if inner.entry.innermost
+                else f"{outer.name} alters what the model reads, so {inner.name} cannot stand between them: {right}"
+            )
+
+
+def wrap(
+    classifier: Classifier,
+    named: Sequence[NamedDefense],
+    *,
+    seed: int = 0,
+    language: LanguageModels | None = None,
+) -> Classifier:
+    """Put a classifier inside those of the defenses that act when it is asked.
+
+    Parameters
+    ----------
+    classifier
+        A model, or a model inside other defenses.
+    named
+        The defenses, the outermost first.
+    seed
+        Decides the random choices of randomised defenses.
+    language
+        The masked LM and the sentence encoder that they may ask.
+    """
+    check_order(named)
+    for item in reversed(named):
+        if item.entry.answers and isinstance(item.defense, AnsweringDefense):
+            classifier = Defended(
+                name=item.name, defense=item.defense, inner=classifier, seed=seed, language=language or LanguageModels()
+            )
+    return classifier
 
 
 def combined_objective(named: Sequence[NamedDefense]) -> MakeObjective | None:
@@ -72,7 +125,7 @@ def load_defenses(folder: Path) -> list[NamedDefense]:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["schema"] != SCHEMA:
             raise ValueError(f"format {content['schema']}")
-        return [make_defense(f"{item['name']}@{item['preset']}", **item["options"]) for item in content["defenses"]]
+        return [NamedDefense.from_description(description) for description in content["defenses"]]
     except OptionError as error:
         raise ModelError(f"{path} names what this version does not have. {error} Or use --defense none.") from None
     except (FileNotFoundError, NotADirectoryError):

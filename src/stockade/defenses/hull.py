@@ -110,7 +110,8 @@ class Hull:
             raise OptionError(f"The clean share of hull is {self.clean}, expected one from 0 up to below 1.")
 
     @property
-    def asked(self) -> bool:
+    def answers(self) -> bool:
+        """Whether it acts when the model is asked."""
         return self.copies > 0
 
     @property

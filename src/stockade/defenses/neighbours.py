@@ -14,7 +14,6 @@ from stockade.core.files import FileState, file_state
 from stockade.core.text import is_single_word
 from stockade.lexicon.neighbours import Neighbours, load_neighbours, read_neighbours, use_neighbours
 from stockade.lexicon.pos import load_tagger
-from stockade.models.word_tokens import whole_words
 
 NEAREST = 100
 """How many neighbours of a word are considered."""
@@ -55,6 +54,8 @@ def replacements(table: Neighbours, word: str, count: int, same_pos: bool) -> tu
 
 def word_tokens(tokenizer: Any) -> dict[int, str]:
     """The tokens of a vocabulary that are whole words of letters only, by number."""
+    from stockade.models.word_tokens import whole_words  # needs torch, which defenses only import when they train
+
     words = {
         number: word
         for number, (word, whole) in enumerate(whole_words(tokenizer))

@@ -1,37 +1,36 @@
 """Names, options and presets of the defenses; a new defense is one new file in this folder and one line here.
 
 A defense is a frozen dataclass of options. It acts when the model is asked (`answer`, see `defended.py`), when it is
-trained (`objective` or `rewrite`, see `training/objective.py`), or both. One that alters what the model reads says
-`innermost`: no other defense may stand between it and the model. One whose options may leave out what it does when the
-model is asked says so by `asked`. One that asks about `copies` of a text, each drawn at random by the same law and
-without regard to the others, says `independent_copies`: their votes may be tested (`abstaining.py`).
+trained (`objective` or `rewrite`, see `training/objective.py`), or both. Class attributes say more:
+
+innermost           it alters what the model reads: no other defense may stand between it and the model
+answers             False where its options leave out what it does when the model is asked
+independent_copies  it asks about `copies` of a text, drawn independently from one distribution: their votes may be
+                    tested (`combine.predict_or_abstain`)
+alters_texts        False where the model is not trained on the texts that it will be asked about
+adds_texts          it adds texts to a training batch, which the defenses around it change as well
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
-from stockade.core.errors import OptionError
 from stockade.core.named import Maker, Named
-from stockade.core.protocols import Classifier
 from stockade.core.registry import Class, Entry, Presets, Registry
-from stockade.defenses.defended import AnsweringDefense, Defended
-from stockade.models.language import LanguageModels
 
 
 @dataclass(frozen=True, slots=True)
 class DefenseEntry(Entry):
-    """A defense of the registry, or one that was made from it; then `asked` is what its options say."""
+    """A defense of the registry, or one that was made from it; then `answering` is what its options say."""
 
-    asked: bool = True
+    answering: bool = True
 
     @property
     def answers(self) -> bool:
         """Whether it acts when the model is asked."""
-        return self.asked and hasattr(self.implementation, "answer")
+        return self.answering and hasattr(self.implementation, "answer")
 
     @property
     def trains(self) -> bool:
@@ -40,7 +39,7 @@ class DefenseEntry(Entry):
 
     @property
     def alters_training_texts(self) -> bool:
-        """Whether a model trained with it is trained, and judged, on the texts that it will be asked about."""
+        """Whether a model is trained and validated on the texts that the defense will ask it about."""
         return self.answers and self.trains and getattr(self.implementation, "alters_texts", True)
 
     @property
@@ -62,7 +61,7 @@ class NamedDefense(Named[Any]):
         """What kind of defense it is, with its options."""
         cls = type(self.defense)
         entry = DEFENSES[self.name] if self.name in DEFENSES else DefenseEntry(self.name, cls, "", {})
-        return replace(entry, implementation=cls, asked=getattr(self.defense, "asked", True))
+        return replace(entry, implementation=cls, answering=getattr(self.defense, "answers", True))
 
     def described(self) -> dict[str, Any]:
         """What a manifest records; `from_description` makes the defense again from it."""
@@ -156,40 +155,3 @@ def make_defenses(references: object, preset: str | None = None, **shared: Any) 
         Options for all of them.
     """
     return _MAKER.make_all(references, lambda reference: make_defense(reference, preset, **shared), unique=False)
-
-
-def check_order(named: Sequence[NamedDefense]) -> None:
-    """Defenses are named from the outside in: those that only train come last, nearest to the model."""
-    for outer, inner in combinations(named, 2):
-        right = (
-            f"name defenses from the outside in, as in --defense {inner.name} --defense {outer.name} "
-            f"(one column of evaluate: {inner.name}+{outer.name})."
-        )
-        if not outer.entry.answers and inner.entry.answers:
-            raise OptionError(
-                f"{outer.name} changes how the model is trained, so it cannot stand around {inner.name}: {right}"
-            )
-        if outer.entry.innermost and inner.entry.answers:
-            alone = f"{outer.name} and {inner.name} cannot be combined: both alter what the model reads."
-            raise OptionError(
-                alone
-                if inner.entry.innermost
-                else f"{outer.name} alters what the model reads, so {inner.name} cannot stand between them: {right}"
-            )
-
-
-def wrap(
-    classifier: Classifier,
-    named: Sequence[NamedDefense],
-    *,
-    seed: int = 0,
-    language: LanguageModels | None = None,
-) -> Classifier:
-    """The classifier inside those of the defenses that act when it is asked; the first is the outermost."""
-    check_order(named)
-    for one in reversed(named):
-        if one.entry.answers and isinstance(one.defense, AnsweringDefense):
-            classifier = Defended(
-                name=one.name, defense=one.defense, inner=classifier, seed=seed, language=language or LanguageModels()
-            )
-    return classifier

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
-from stockade.defenses.chain import load_defenses
-from stockade.defenses.registry import check_order, defenses, make_defense, wrap
+from stockade.defenses.chain import check_order, load_defenses, wrap
+from stockade.defenses.registry import defenses, make_defense
 from stockade.jobs import ModelOptions
 from stockade.models.language import LanguageModels
 

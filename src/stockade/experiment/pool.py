@@ -12,7 +12,8 @@ from stockade.core.errors import RunError
 from stockade.core.protocols import Classifier
 from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.source import DataSource
-from stockade.defenses.registry import NamedDefense, wrap
+from stockade.defenses.chain import wrap
+from stockade.defenses.registry import NamedDefense
 from stockade.engine.scheduler import innermost
 from stockade.experiment.inputs import (
     DataOptions,

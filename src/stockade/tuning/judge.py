@@ -12,7 +12,8 @@ from stockade.attacks.registry import make_attack
 from stockade.core.errors import OptionError, StockadeError
 from stockade.core.protocols import Classifier
 from stockade.datasets.examples import ExampleSet, prepare_examples
-from stockade.defenses.registry import NamedDefense, make_defense, wrap
+from stockade.defenses.chain import wrap
+from stockade.defenses.registry import NamedDefense, make_defense
 from stockade.jobs import DataOptions, ModelOptions
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import AttackSettings

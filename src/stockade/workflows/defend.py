@@ -6,7 +6,8 @@ from typing import Any
 
 from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
-from stockade.defenses.registry import make_defense, make_defenses, wrap
+from stockade.defenses.chain import wrap
+from stockade.defenses.registry import make_defense, make_defenses
 from stockade.experiment.inputs import ModelOptions, defenses_around
 from stockade.models.language import LanguageModels
 

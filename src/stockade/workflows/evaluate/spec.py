@@ -13,8 +13,8 @@ from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, fi
 from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import OptionError
 from stockade.core.options import option_defaults
-from stockade.defenses.chain import load_defenses
-from stockade.defenses.registry import NamedDefense, check_order, defenses, make_defense
+from stockade.defenses.chain import check_order, load_defenses
+from stockade.defenses.registry import NamedDefense, defenses, make_defense
 from stockade.experiment.inputs import models_by_name, reference_of, unique_names
 from stockade.experiment.spec import Attacks, Count, ModelSpec
 
