@@ -38,7 +38,7 @@ from stockade.models.language import minilm_folder
 from stockade.models.lora import add_lora, save_adapter, trained_adapter
 from stockade.models.zoo.cnn import CnnConfig, CnnForSequenceClassification
 from stockade.models.zoo.lstm import LstmConfig, LstmForSequenceClassification
-from stockade.models.zoo.tokenizer import split_words, word_tokenizer
+from stockade.models.zoo.tokenizers import split_words, word_tokenizer
 
 ARTIFACTS = Path(__file__).resolve().parent.parent / "src" / "stockade" / "artifacts"
 LABELS = dict(enumerate(REVIEW_LABELS))

@@ -17,8 +17,7 @@ from stockade.core.errors import ModelError
 from stockade.core.masks import Keep
 from stockade.models.encoding import ID_TYPE, EncodedText, TextEncoder
 from stockade.models.masking import encode_masked, mask_token
-from stockade.models.zoo.character_tokenizers import byte_tokenizer, character_tokenizer
-from stockade.models.zoo.tokenizer import word_tokenizer
+from stockade.models.zoo.tokenizers import byte_tokenizer, character_tokenizer, word_tokenizer
 from tests.models.conftest import tiny_tokenizer
 
 CORPUS = ["the film was great and the story was not bad at all", "a naïve café über und über", "zq xylo"] * 5

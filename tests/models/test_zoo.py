@@ -16,7 +16,7 @@ from stockade.models.encoding import TextEncoder
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.models.zoo.cnn import CnnConfig, CnnForSequenceClassification
 from stockade.models.zoo.lstm import LstmConfig, LstmForSequenceClassification
-from stockade.models.zoo.tokenizer import split_words, word_tokenizer
+from stockade.models.zoo.tokenizers import split_words, word_tokenizer
 
 SIZE = 40
 few = settings(max_examples=20, deadline=None)

@@ -16,7 +16,7 @@ from stockade.core.errors import DataError, ModelError, OptionError, ResourceMis
 from stockade.models.zoo import embeddings
 from stockade.models.zoo.build import Sources, build_bilm, build_model
 from stockade.models.zoo.embeddings import SPREAD, read_word_vectors, vector_table
-from stockade.models.zoo.tokenizer import split_words
+from stockade.models.zoo.tokenizers import split_words
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.models.zoo_kit import LABELS, LANGUAGE, PAIRS, TEXTS, sources
 

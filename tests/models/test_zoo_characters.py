@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stockade.core.errors import ModelError
-from stockade.models.zoo import cutting
-from stockade.models.zoo.character_tokenizers import alphabet, blank_and_marks, byte_tokenizer, character_tokenizer
-from stockade.models.zoo.characters import CharacterReader, CharacterSizes
-from stockade.models.zoo.cutting import cut_words
+from stockade.models.zoo import words as zoo_words
 from stockade.models.zoo.heads import ZooConfig, _reader
-from stockade.models.zoo.words import DistinctVectors, Vectors
+from stockade.models.zoo.readers import CharacterReader, CharacterSizes
+from stockade.models.zoo.tokenizers import alphabet, blank_and_marks, byte_tokenizer, character_tokenizer
+from stockade.models.zoo.words import DistinctVectors, Vectors, cut_words
 from tests.models.zoo_kit import TEXTS, build, built
 
 few = settings(max_examples=30, deadline=None)
@@ -88,14 +87,14 @@ def test_both_ways_teach_the_characters_the_same(rows: list[list[int]]) -> None:
         torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("multiplier", [cutting._MULTIPLIER, 1, 0])
+@pytest.mark.parametrize("multiplier", [zoo_words._MULTIPLIER, 1, 0])
 @few
 @given(rows=st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), max_size=12))
 def test_distinct_rows_are_right_even_when_hashes_collide(multiplier: int, rows: list[list[int]]) -> None:
     table = torch.tensor([[0, 0, 0], *rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cutting, "_MULTIPLIER", multiplier)
-        found, inverse = cutting.distinct_rows(table)
+        patch.setattr(zoo_words, "_MULTIPLIER", multiplier)
+        found, inverse = zoo_words.distinct_rows(table)
     assert torch.equal(found[inverse], table)
     assert not found[0].any()
     assert len(found) == len(set(map(tuple, table.tolist())))
@@ -206,7 +205,7 @@ def test_a_config_of_no_known_unit_is_refused(fields: dict[str, Any], said: str)
 
 
 def test_the_texts_of_the_kit_are_cut_as_the_word_tokenizer_cuts_them() -> None:
-    from stockade.models.zoo.tokenizer import split_words
+    from stockade.models.zoo.tokenizers import split_words
 
     tokenizer = character_tokenizer(alphabet(TEXTS))
     blank, marks = blank_and_marks(tokenizer)

@@ -14,10 +14,10 @@ import torch
 
 from stockade.core.errors import DataError, ResourceMissing
 from stockade.models import load_model
-from stockade.models.zoo.bilm_words import BiLmWords
+from stockade.models.zoo.bilm import BiLmWords
 from stockade.models.zoo.build import Sources, build_bilm, build_model
-from stockade.models.zoo.character_tokenizers import byte_tokenizer
 from stockade.models.zoo.elmo import load_elmo_weights
+from stockade.models.zoo.tokenizers import byte_tokenizer
 from tests.models.zoo_kit import LABELS, LANGUAGE, TEXTS
 
 SIZE, CELLS, CHARACTERS, LONGEST = 3, 5, 4, 9

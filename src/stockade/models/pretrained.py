@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import ModelError
 from stockade.datasets.wording import first_line
-from stockade.models.zoo.registry import register_zoo
+from stockade.models.zoo import register_zoo
 
 if TYPE_CHECKING:
     from stockade.models.adapters import LoadOptions

@@ -110,8 +110,7 @@ def _trained(reference: object, device: str | None) -> Start:
 
 def language_objective(model: Any, tokenizer: Any, texts: Sequence[TextInput]) -> Objective:
     """The objective of a language model: words of the zoo's vocabulary, or the loss that the model computes itself."""
-    from stockade.models.zoo.bilm import BiLm
-    from stockade.models.zoo.bilm_words import BiLmWords
+    from stockade.models.zoo.bilm import BiLm, BiLmWords
 
     if isinstance(model, BiLm):
         return NextWords(BiLmWords.of(tokenizer, map(joined, texts), model.config.words))

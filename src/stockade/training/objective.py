@@ -32,7 +32,7 @@ from stockade.training.options import ClassWeights
 
 if TYPE_CHECKING:
     from stockade.models.huggingface import HuggingFaceClassifier
-    from stockade.models.zoo.bilm_words import BiLmWords
+    from stockade.models.zoo.bilm import BiLmWords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,9 @@ class AttentionForSequenceClassification(ZooClassifier):
         sentences, shares = self._pool(states[-1], mask)
         compared = _compared(*sentences.chunk(2)) if self.config.pairs else sentences
         logits = self.classifier(self.dropout(compared))
-        layers = [self._rejoined(one * mask.unsqueeze(2), order) for one in states] if output_hidden_states else None
+        layers = (
+            [self._rejoined(layer * mask.unsqueeze(2), order) for layer in states] if output_hidden_states else None
+        )
         attentions = [self._rejoined(shares.unsqueeze(2), order).squeeze(2)] if output_attentions else None
         return classifier_output(logits, labels, layers, attentions)
 

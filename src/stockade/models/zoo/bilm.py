@@ -1,7 +1,15 @@
-"""The language model of `bilm_encoder.py` with a head that predicts the words before and behind, for pre-training."""
+"""The language model of `bilm_encoder.py` with a head that predicts the words before and behind, for pre-training.
+
+model, tokenizer = build_bilm(texts)
+words = BiLmWords.of(tokenizer, texts, model.config.words)
+model(**batch, labels=padded(words.labels(batch_texts), -1)).loss
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -13,6 +21,11 @@ from transformers.utils.generic import ModelOutput
 
 from stockade.core.errors import ModelError
 from stockade.models.zoo.bilm_encoder import PADDING, BiLmEncoder, BiLmSizes
+from stockade.models.zoo.tokenizers import MARKS
+
+BEGIN_AND_END = 2
+"""The head's first two words stand for the begin and the end of a text."""
+_WORD = re.compile(rf"[{re.escape(MARKS)}]|[^ {re.escape(MARKS)}]+")
 
 
 class BiLmConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
@@ -64,14 +77,11 @@ class BiLm(PreTrainedModel):  # type: ignore[no-untyped-call]
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, labels: Tensor | None = None, **_: object
     ) -> BiLmOutput:
-        """`labels` (texts, words) are the numbers of the words in the head's vocabulary, 2 and up; negative: unknown.
-
-        The head's words 0 and 1 are the begin and the end of a text.
-        """
+        """`labels` (texts, words) are the words' numbers in the head's vocabulary, 2 and up; negative: unknown."""
         mask = torch.ones_like(input_ids).bool() if attention_mask is None else attention_mask.bool()
         states, cut = self.encoder(input_ids, mask, dropout=self.dropout)
         loss = None if labels is None else self._loss(states[-1], cut.mask, labels)
-        return BiLmOutput(loss=loss, hidden_states=tuple(one[:, 1:-1] for one in states), mask=cut.mask)
+        return BiLmOutput(loss=loss, hidden_states=tuple(layer[:, 1:-1] for layer in states), mask=cut.mask)
 
     def _loss(self, states: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
         if self.head is None:
@@ -82,11 +92,35 @@ class BiLm(PreTrainedModel):  # type: ignore[no-untyped-call]
         words[:, 0] = 0
         words[torch.arange(len(words)), mask.sum(1) + 1] = 1
         ahead, behind = self.dropout(states).chunk(2, 2)
-        seen = torch.cat([ahead[:, :-1].flatten(0, 1), behind[:, 1:].flatten(0, 1)])
+        read = torch.cat([ahead[:, :-1].flatten(0, 1), behind[:, 1:].flatten(0, 1)])
         wanted = torch.cat([words[:, 1:].flatten(), words[:, :-1].flatten()])
-        return cast(Tensor, self.head(seen[wanted >= 0], wanted[wanted >= 0]).loss)
+        return cast(Tensor, self.head(read[wanted >= 0], wanted[wanted >= 0]).loss)
 
 
 def _head(size: int, words: int) -> nn.AdaptiveLogSoftmaxWithLoss:
     cutoffs = [cutoff for cutoff in (2_000, 10_000) if cutoff < words - 1] or [max(1, words // 2)]
     return nn.AdaptiveLogSoftmaxWithLoss(size, words, cutoffs)
+
+
+@dataclass(frozen=True)
+class BiLmWords:
+    """The words that a biLM learns to predict, with their numbers in the head, 2 and up."""
+
+    normalizer: Any
+    numbers: dict[str, int]
+
+    @classmethod
+    def of(cls, tokenizer: Any, texts: Iterable[str], size: int) -> BiLmWords:
+        """The most frequent words of the texts, as many as fit into a head of that size; ties as they come."""
+        normalizer = tokenizer.backend_tokenizer.normalizer
+        counts = Counter(word for text in texts for word in _WORD.findall(normalizer.normalize_str(text)))
+        words = [word for word, _ in counts.most_common(max(0, size - BEGIN_AND_END))]
+        return cls(normalizer, {word: number for number, word in enumerate(words, BEGIN_AND_END)})
+
+    def __len__(self) -> int:
+        return len(self.numbers) + BEGIN_AND_END
+
+    def labels(self, texts: Sequence[str]) -> list[list[int]]:
+        """For each text the numbers of its words, as the model cuts them; −1 for words it does not predict."""
+        cut = (_WORD.findall(self.normalizer.normalize_str(text)) for text in texts)
+        return [[self.numbers.get(word, -1) for word in words] for words in cut]

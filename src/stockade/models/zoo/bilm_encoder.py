@@ -18,9 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stockade.models.zoo.cutting import CutWords, cut_words, distinct_rows, of_like_lengths
-from stockade.models.zoo.projected_lstm import ProjectedLstm
-from stockade.models.zoo.words import is_watched
+from stockade.models.zoo.words import CutWords, cut_words, distinct_rows, is_watched, of_like_lengths
 
 PADDING, TEXT_BEGIN, TEXT_END, WORD_BEGIN, WORD_END, WORD_PADDING = 0, 257, 258, 259, 260, 261
 """Byte b has the id b + 1."""
@@ -58,6 +56,33 @@ class Highway(nn.Module):
     def forward(self, vectors: Tensor) -> Tensor:
         gate = torch.sigmoid(self.gate(vectors))
         return gate * torch.relu(self.transform(vectors)) + (1 - gate) * vectors
+
+
+class ProjectedLstm(nn.Module):
+    """An LSTM with a projection whose state may be clipped, as published ELMo weights need it; torch's own cannot.
+
+    c = clip(f · c + i · tanh(j)); h = clip(P (o · tanh c)). Gates in the order i, f, j, o, one bias for all.
+    """
+
+    def __init__(self, size: int, cells: int, cell_clip: float | None, projection_clip: float | None) -> None:
+        super().__init__()
+        self.cells, self.cell_clip, self.projection_clip = cells, cell_clip, projection_clip
+        self.inputs = nn.Linear(size, 4 * cells, bias=False)
+        self.states = nn.Linear(size, 4 * cells)
+        self.projection = nn.Linear(cells, size, bias=False)
+
+    def forward(self, vectors: Tensor) -> tuple[Tensor, None]:
+        """The states of (texts, words, size) vectors; a pair because torch's LSTM answers with one."""
+        gates = self.inputs(vectors)
+        hidden = vectors.new_zeros(len(vectors), vectors.shape[2])
+        cell = vectors.new_zeros(len(vectors), self.cells)
+        states = []
+        for step in range(vectors.shape[1]):
+            enter, forget, new, out = (gates[:, step] + self.states(hidden)).chunk(4, 1)
+            cell = _clip(torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(new), self.cell_clip)
+            hidden = _clip(self.projection(torch.sigmoid(out) * torch.tanh(cell)), self.projection_clip)
+            states.append(hidden)
+        return torch.stack(states, 1), None
 
 
 class BiLmEncoder(nn.Module):
@@ -98,7 +123,8 @@ class BiLmEncoder(nn.Module):
         mirror = torch.where(places < (counts + 2).unsqueeze(1), counts.unsqueeze(1) + 1 - places, places)
         sequence = sequence if dropout is None else dropout(sequence)
         ahead = _stack(self.forwards, sequence, dropout)
-        behind = [_reordered(one, mirror) for one in _stack(self.backwards, _reordered(sequence, mirror), dropout)]
+        mirrored = _stack(self.backwards, _reordered(sequence, mirror), dropout)
+        behind = [_reordered(states, mirror) for states in mirrored]
         first = torch.cat([sequence, sequence], 2)
         return [first, *(torch.cat(both, 2) for both in zip(ahead, behind, strict=True))], cut
 
@@ -142,7 +168,7 @@ class BiLmEncoder(nn.Module):
 
     def _convolved(self, characters: Tensor) -> Tensor:
         activation, columns = ACTIVATIONS[self.sizes.activation], characters.transpose(1, 2)
-        vectors = torch.cat([activation(one(columns).amax(2)) for one in self.convolutions], 1)
+        vectors = torch.cat([activation(convolution(columns).amax(2)) for convolution in self.convolutions], 1)
         for highway in self.highways:
             vectors = highway(vectors)
         return cast(Tensor, self.projection(vectors))
@@ -157,16 +183,21 @@ def _layer(sizes: BiLmSizes) -> nn.Module:
 
 
 def _stack(layers: nn.ModuleList, sequence: Tensor, dropout: nn.Module | None) -> list[Tensor]:
-    found: list[Tensor] = []
+    """The states of each layer; all but the first add what they read."""
+    stack: list[Tensor] = []
     for layer in layers:
-        read = found[-1] if found else sequence
-        states = layer(read if dropout is None or not found else dropout(read))[0]
-        found.append(states + read if found else states)
-    return found
+        read = stack[-1] if stack else sequence
+        states = layer(read if dropout is None or not stack else dropout(read))[0]
+        stack.append(states + read if stack else states)
+    return stack
 
 
 def _reordered(states: Tensor, order: Tensor) -> Tensor:
     return states.gather(1, order.unsqueeze(2).expand(-1, -1, states.shape[2]))
+
+
+def _clip(values: Tensor, limit: float | None) -> Tensor:
+    return values if limit is None else values.clamp(-limit, limit)
 
 
 def sizes_as_dict(sizes: BiLmSizes) -> dict[str, Any]:

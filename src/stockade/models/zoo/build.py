@@ -16,19 +16,26 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-from stockade.core.errors import DataError, OptionError
+from stockade.core.errors import DataError, OptionError, unknown_name
 from stockade.core.text import TextInput
-from stockade.models.zoo import inputs as made
 from stockade.models.zoo.attention import AttentionConfig, AttentionForSequenceClassification
-from stockade.models.zoo.bilm import BiLm, BiLmConfig
+from stockade.models.zoo.bilm import BiLm, BiLmConfig, BiLmWords
 from stockade.models.zoo.bilm_encoder import sizes_as_dict
-from stockade.models.zoo.bilm_words import BiLmWords
-from stockade.models.zoo.character_tokenizers import MAXIMUM_CHARACTERS, blank_and_marks, byte_tokenizer
 from stockade.models.zoo.checkpoints import CHECKPOINTS, NOPT_OPTIONS, from_checkpoint, never_pretrained
 from stockade.models.zoo.cnn import CnnConfig, CnnForSequenceClassification
+from stockade.models.zoo.inputs import (
+    character_input,
+    character_options,
+    language_model_input,
+    language_model_options,
+    language_model_sizes,
+    own_sizes,
+    word_input,
+    word_options,
+)
 from stockade.models.zoo.lstm import LstmConfig, LstmForSequenceClassification
 from stockade.models.zoo.names import ZooName, parse_zoo_name
-from stockade.models.zoo.options import with_options
+from stockade.models.zoo.tokenizers import MAXIMUM_CHARACTERS, blank_and_marks, byte_tokenizer
 
 _POOLINGS = ("max", "mean")
 _LSTM: Mapping[str, Any] = {"hidden_size": 128, "dropout": 0.5, "pooling": "max"}
@@ -57,8 +64,16 @@ _LANGUAGE_MODEL_ONLY: Mapping[str, Any] = {"words": 20_000, "dropout": 0.1, "max
 
 @dataclass(frozen=True)
 class Sources:
-    """Where things come from that a model begins at: files of word vectors, a folder with a language model (a saved
-    biLM or published ELMo files), a checkpoint's folder or hub name.
+    """Where the weights come from that a model begins at.
+
+    Parameters
+    ----------
+    glove, word2vec, fasttext : Path or str, optional
+        Files of word vectors.
+    elmo : Path or str, optional
+        A folder with a language model: a saved biLM or published ELMo files.
+    checkpoint : Path or str, optional
+        The folder or hub name of a pre-trained transformer.
     """
 
     glove: Path | str | None = None
@@ -81,9 +96,22 @@ def build_model(
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[PreTrainedModel, Any]:
-    """The model of a name for the task whose texts are `inputs` and whose classes are `labels`, and its tokenizer.
+    """Build an untrained model of the zoo for a task, and its tokenizer.
 
-    `options` override sizes; an unknown one is answered with those there are.
+    Parameters
+    ----------
+    name : str
+        A name of the zoo, such as `BiLSTM-W-GloVe-2`, in any case.
+    inputs : sequence of str or (str, str)
+        The task's texts, or its pairs: the vocabulary comes from them.
+    labels : sequence of str
+        The names of the classes.
+    sources : Sources, optional
+        Where pre-trained weights come from.
+    seed : int
+        The same seed gives the same weights.
+    options : mapping, optional
+        Sizes in place of the defaults; an unknown one is answered with those there are.
     """
     parsed = parse_zoo_name(name)
     texts, pairs = _texts(inputs)
@@ -95,10 +123,20 @@ def build_model(
 def build_bilm(
     texts: Sequence[str], *, seed: int = 0, options: Mapping[str, Any] | None = None
 ) -> tuple[BiLm, PreTrainedTokenizerFast]:
-    """An untrained language model for the texts, and its tokenizer; `BiLmWords` makes its labels."""
+    """Build an untrained language model, and its tokenizer; `BiLmWords` makes its labels.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The texts whose frequent words it learns to predict.
+    seed : int
+        The same seed gives the same weights.
+    options : mapping, optional
+        Sizes in place of the defaults.
+    """
     texts, _ = _texts(texts)
-    settings = with_options({**made.own_sizes(), **_LANGUAGE_MODEL_ONLY}, options or {}, "biLM")
-    sizes = made.language_model_sizes(settings)
+    settings = with_options({**own_sizes(), **_LANGUAGE_MODEL_ONLY}, options or {}, "biLM")
+    sizes = language_model_sizes(settings)
     tokenizer = byte_tokenizer(lowercase=True, maximum=settings["maximum"])
     words = BiLmWords.of(tokenizer, texts, settings["words"])
     blank, marks = blank_and_marks(tokenizer)
@@ -136,17 +174,16 @@ def _build(
     if name.unit == "C" and "hidden_size" in body:
         body = {**body, "dropout": _CHARACTER_DROPOUT}
     embedding = name.embedding or str(options.get("embedding", "GloVe"))
-    known = _input_options(name, embedding, sources)
-    settings = with_options({**known, **body}, options, str(name))
+    settings = with_options({**_input_options(name, embedding, sources), **body}, options, str(name))
     if settings.get("pooling", "max") not in _POOLINGS:
         raise OptionError(f'pooling is one of {", ".join(_POOLINGS)}, not "{settings["pooling"]}".')
     if name.unit == "C":
-        read = made.character_input(texts, settings, seed=seed)
+        read = character_input(texts, settings, seed=seed)
     elif name.unit == "WC":
-        read = made.language_model_input(settings, sources.elmo)
+        read = language_model_input(settings, sources.elmo)
     else:
         sides, file = pairs and architecture == "BiLSTM-attention", sources.vectors(embedding)
-        read = made.word_input(texts, settings, embedding, file, seed=seed, pairs=pairs, sides=sides)
+        read = word_input(texts, settings, embedding, file, seed=seed, pairs=pairs, sides=sides)
     fields = {**read.fields, **{key: settings[key] for key in body}, **fixed, **classes}
     if name.layers:
         fields["layers"] = name.layers
@@ -164,10 +201,10 @@ def _build(
 def _input_options(name: ZooName, embedding: str, sources: Sources) -> dict[str, Any]:
     """The options of what a name reads; a name that does not say which word vectors has them as an option."""
     if name.unit == "C":
-        return made.character_options()
+        return character_options()
     if name.unit == "WC":
-        return made.language_model_options(sources.elmo is not None)
-    words = made.word_options(embedding, sources.vectors(embedding) is not None)
+        return language_model_options(sources.elmo is not None)
+    words = word_options(embedding, sources.vectors(embedding) is not None)
     return words if name.unit else {"embedding": "GloVe", **words}
 
 
@@ -177,11 +214,11 @@ def _texts(inputs: Sequence[TextInput]) -> tuple[list[str], bool]:
         raise DataError("A model cannot be built without texts: its vocabulary comes from them (found none).")
     texts: list[str] = []
     pairs = False
-    for number, one in enumerate(inputs):
-        sides = (one,) if isinstance(one, str) else one
-        paired = isinstance(one, tuple | list) and len(one) == 2
-        if not (paired or isinstance(one, str)) or not all(isinstance(side, str) for side in sides):
-            raise DataError(f"Input {number} is {one!r}; expected a text or a pair of texts.")
+    for number, text in enumerate(inputs):
+        sides = (text,) if isinstance(text, str) else text
+        paired = isinstance(text, tuple | list) and len(text) == 2
+        if not (paired or isinstance(text, str)) or not all(isinstance(side, str) for side in sides):
+            raise DataError(f"Input {number} is {text!r}; expected a text or a pair of texts.")
         pairs = pairs or paired
         texts += sides
     return texts, pairs
@@ -200,3 +237,38 @@ def _seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
+
+
+def with_options(defaults: Mapping[str, Any], options: Mapping[str, Any], model: str) -> dict[str, Any]:
+    """The defaults with the user's options in their place: names that exist, values like the defaults."""
+    for name, value in options.items():
+        if name not in defaults:
+            raise unknown_name(f"option of {model}", name, defaults)
+        expected = _expected(defaults[name], value)
+        if expected:
+            raise OptionError(f"The option {name} of {model} is {value!r}; expected {expected}.")
+    return {**defaults, **options}
+
+
+def _expected(default: Any, value: Any) -> str | None:
+    """What a value like the default would be, if this is none; None if all is well."""
+    if isinstance(default, bool):
+        return None if isinstance(value, bool) else "true or false"
+    if isinstance(default, str):
+        return None if isinstance(value, str) else "a name"
+    if isinstance(default, int):
+        return None if _is_count(value) else "a whole number of 1 or more"
+    if isinstance(default, float):
+        fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+        return None if fits else "a number from 0 to below 1"
+    pairs = not isinstance(default[0], int)
+    if not isinstance(value, list | tuple) or not value:
+        return "a list of pairs of whole numbers" if pairs else "a list of whole numbers"
+    if pairs:
+        fits = all(isinstance(pair, list | tuple) and len(pair) == 2 and all(map(_is_count, pair)) for pair in value)
+        return None if fits else "a list of pairs of whole numbers of 1 or more"
+    return None if all(map(_is_count, value)) else "a list of whole numbers of 1 or more"
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -16,7 +16,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 from stockade.core.errors import ModelError, OptionError
-from stockade.datasets.wording import clip
+from stockade.datasets.wording import first_line
 from stockade.models.language import minilm_folder
 from stockade.models.pretrained import quiet
 
@@ -80,10 +80,9 @@ def from_checkpoint(name: str, source: str | Path | None, fields: Mapping[str, A
         except ModelError:
             raise
         except Exception as problem:
-            said = clip((str(problem).strip().splitlines() or [type(problem).__name__])[0].rstrip("."), 200)
             raise ModelError(
-                f"The checkpoint {reference} of {name} cannot be loaded ({said}). Give a folder with config.json, "
-                "safetensors weights and a tokenizer, or check the hub name and the network."
+                f"The checkpoint {reference} of {name} cannot be loaded ({first_line(problem, 200)}). Give a folder "
+                "with config.json, safetensors weights and a tokenizer, or check the hub name and the network."
             ) from problem
     missing = sorted(key for key in map(str, info["missing_keys"]) if not any(new in key for new in _NEW))
     if missing:
@@ -131,15 +130,15 @@ def _check(name: str, wanted: Checkpoint, config: Any) -> None:
 
 def _variant(folder: Path) -> str | None:
     """The x of model.x.safetensors, if there are no other weights in the folder."""
-    found = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
-    parts = found[0].name.split(".") if len(found) == 1 else []
+    files = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
+    parts = files[0].name.split(".") if len(files) == 1 else []
     return parts[1] if len(parts) == 3 and parts[0] == "model" else None
 
 
 def _renew(model: PreTrainedModel) -> None:
     """Random numbers in the head, also where the checkpoint brought a trained one."""
     head = model.get_submodule("classifier")
-    for layer in (one for one in head.modules() if isinstance(one, nn.Linear)):
+    for layer in (module for module in head.modules() if isinstance(module, nn.Linear)):
         nn.init.normal_(layer.weight, std=getattr(model.config, "initializer_range", 0.02))
         nn.init.zeros_(layer.bias)
 
@@ -153,7 +152,8 @@ def _word_pieces(texts: Sequence[str], size: int, maximum: int) -> PreTrainedTok
     bert = Tokenizer.from_file(str(minilm_folder() / "tokenizer.json"))
     bert.no_truncation()
     bert.no_padding()
-    counts = Counter(piece for one in bert.encode_batch(list(texts), add_special_tokens=False) for piece in one.tokens)
+    encodings = bert.encode_batch(list(texts), add_special_tokens=False)
+    counts = Counter(piece for encoding in encodings for piece in encoding.tokens)
     numbers = bert.get_vocab()
     single = [piece for piece in numbers if len(piece.removeprefix("##")) == 1]
     frequent = sorted(counts, key=lambda piece: (-counts[piece], numbers[piece]))[:size]

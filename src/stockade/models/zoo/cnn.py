@@ -45,10 +45,10 @@ class ResidualConvolution(nn.Module):
         self.convolution = nn.Conv1d(size, size, 3, padding=1)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, states: Tensor, kept: Tensor) -> Tensor:
-        normed = self.norm(states) * kept
+    def forward(self, states: Tensor, real: Tensor) -> Tensor:
+        normed = self.norm(states) * real
         added: Tensor = self.dropout(torch.relu(self.convolution(normed.transpose(1, 2)).transpose(1, 2)))
-        return (states + added) * kept
+        return (states + added) * real
 
 
 class CnnForSequenceClassification(ZooClassifier):
@@ -68,24 +68,26 @@ class CnnForSequenceClassification(ZooClassifier):
         self.post_init()  # type: ignore[no-untyped-call]
 
     def encode(self, words: Words, layers: list[Tensor] | None) -> Tensor:
-        kept = _windows_kept(words.mask).unsqueeze(2)
+        real = _window_starts(words.mask).unsqueeze(2)
         if layers is None and not self.deeper:
-            return torch.relu(
-                torch.cat([one.masked_fill_(~kept, -torch.inf).amax(1) for one in self._windows(words)], 1)
-            )
-        states = torch.relu(torch.cat(self._windows(words), 2)) * kept
+            windows = [answers.masked_fill_(~real, -torch.inf).amax(1) for answers in self._windows(words)]
+            return torch.relu(torch.cat(windows, 1))
+        states = torch.relu(torch.cat(self._windows(words), 2)) * real
         for layer in [None, *self.deeper]:
-            states = states if layer is None else layer(states, kept)
+            states = states if layer is None else layer(states, real)
             if layers is not None:
                 layers.append(states)
-        return states.masked_fill(~kept, -torch.inf).amax(1)
+        return states.masked_fill(~real, -torch.inf).amax(1)
 
     def _windows(self, words: Words) -> list[Tensor]:
         """The answer of each width's filters to the window that begins at each word: (texts, words, filters)."""
         if isinstance(words, DistinctVectors):
             return self._windows_of_distinct(words)
         vectors = (words.vectors * words.mask.unsqueeze(2)).transpose(1, 2)
-        return [one(functional.pad(vectors, (0, one.kernel_size[0] - 1))).transpose(1, 2) for one in self._filters()]
+        return [
+            convolution(functional.pad(vectors, (0, convolution.kernel_size[0] - 1))).transpose(1, 2)
+            for convolution in self._filters()
+        ]
 
     def _windows_of_distinct(self, words: DistinctVectors) -> list[Tensor]:
         """The same, from the filters' answers to the distinct words of the batch."""
@@ -105,8 +107,8 @@ class CnnForSequenceClassification(ZooClassifier):
         return [cast(nn.Conv1d, convolution) for convolution in self.convolutions]
 
 
-def _windows_kept(mask: Tensor) -> Tensor:
+def _window_starts(mask: Tensor) -> Tensor:
     """Where a window may begin: at every word, and at the first place of an empty text."""
-    kept = mask.clone()
-    kept[:, 0] = True
-    return kept
+    starts = mask.clone()
+    starts[:, 0] = True
+    return starts

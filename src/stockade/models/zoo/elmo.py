@@ -26,7 +26,7 @@ from stockade.core.errors import DataError, ResourceMissing
 from stockade.models.pretrained import quiet
 from stockade.models.zoo.bilm import BiLm, BiLmConfig
 from stockade.models.zoo.bilm_encoder import ACTIVATIONS, CHARACTERS, BiLmSizes, sizes_as_dict
-from stockade.models.zoo.character_tokenizers import blank_and_marks, byte_tokenizer
+from stockade.models.zoo.tokenizers import blank_and_marks, byte_tokenizer
 
 
 def load_elmo_weights(options: str | Path, weights: str | Path) -> BiLm:
@@ -45,22 +45,22 @@ def read_language_model(folder: str | Path) -> tuple[BiLm, PreTrainedTokenizerFa
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError(f"There is no folder {folder} with a language model.")
-    if _is_our_own(folder / "config.json"):
+    if _is_saved_bilm(folder / "config.json"):
         with quiet():
             model = BiLm.from_pretrained(folder, use_safetensors=True)
             tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         return model, tokenizer
     options, weights = sorted(folder.glob("*options*.json")), sorted(folder.glob("*weights*.hdf5"))
     if len(options) != 1 or len(weights) != 1:
-        found = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        inside = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
         raise DataError(
             f"{folder} has no language model: expected a saved biLM, or one *options*.json and one *weights*.hdf5 "
-            f"(found: {found})."
+            f"(found: {inside})."
         )
     return load_elmo_weights(options[0], weights[0]), byte_tokenizer(lowercase=False)
 
 
-def _is_our_own(config: Path) -> bool:
+def _is_saved_bilm(config: Path) -> bool:
     try:
         return bool(json.loads(config.read_text(encoding="utf-8")).get("model_type") == BiLmConfig.model_type)
     except (OSError, ValueError, AttributeError):
@@ -69,8 +69,8 @@ def _is_our_own(config: Path) -> bool:
 
 def _sizes(path: Path) -> BiLmSizes:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        characters, recurrent = found["char_cnn"], found["lstm"]
+        options = json.loads(path.read_text(encoding="utf-8"))
+        characters, recurrent = options["char_cnn"], options["lstm"]
         sizes = BiLmSizes(
             character_size=int(characters["embedding"]["dim"]),
             filters=[(int(width), int(count)) for width, count in characters["filters"]],
@@ -111,36 +111,36 @@ def _weights(path: Path, sizes: BiLmSizes, expected: dict[str, Tensor]) -> dict[
         raise DataError(f"There is no ELMo weights file {path}.") from None
     except (OSError, KeyError) as problem:
         raise DataError(f"{path} cannot be read as ELMo weights: {problem} (expected AllenNLP's HDF5 file).") from None
-    found = {name: torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)) for name, array in arrays.items()}
-    for name, tensor in found.items():
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32)) for name, array in arrays.items()}
+    for name, tensor in tensors.items():
         if name not in expected or tensor.shape != expected[name].shape:
             wanted = tuple(expected[name].shape) if name in expected else "none"
             raise DataError(f"{path} does not fit its options: {name} is {tuple(tensor.shape)}, expected {wanted}.")
-    return found
+    return tensors
 
 
 def _arrays(file: Any, sizes: BiLmSizes) -> dict[str, Any]:
     """The arrays of the file under the names and in the layout of a `BiLmEncoder`."""
     table = np.zeros((CHARACTERS, file["char_embed"].shape[1]), dtype=np.float32)
-    known = file["char_embed"][...]
-    table[1 : 1 + len(known)] = known[: CHARACTERS - 1]
-    found = {
+    vectors = file["char_embed"][...]
+    table[1 : 1 + len(vectors)] = vectors[: CHARACTERS - 1]
+    arrays = {
         "embedding.weight": table,
         "projection.weight": file["CNN_proj/W_proj"][...].T,
         "projection.bias": file["CNN_proj/b_proj"][...],
     }
     for number in range(len(sizes.filters)):
-        found[f"convolutions.{number}.weight"] = file[f"CNN/W_cnn_{number}"][...][0].transpose(2, 1, 0)
-        found[f"convolutions.{number}.bias"] = file[f"CNN/b_cnn_{number}"][...]
+        arrays[f"convolutions.{number}.weight"] = file[f"CNN/W_cnn_{number}"][...][0].transpose(2, 1, 0)
+        arrays[f"convolutions.{number}.bias"] = file[f"CNN/b_cnn_{number}"][...]
     for number in range(sizes.highways):
-        for theirs, ours in (("carry", "gate"), ("transform", "transform")):
-            found[f"highways.{number}.{ours}.weight"] = file[f"CNN_high_{number}/W_{theirs}"][...].T
-            found[f"highways.{number}.{ours}.bias"] = file[f"CNN_high_{number}/b_{theirs}"][...]
-    for direction, ours in enumerate(("forwards", "backwards")):
+        for name, attribute in (("carry", "gate"), ("transform", "transform")):
+            arrays[f"highways.{number}.{attribute}.weight"] = file[f"CNN_high_{number}/W_{name}"][...].T
+            arrays[f"highways.{number}.{attribute}.bias"] = file[f"CNN_high_{number}/b_{name}"][...]
+    for direction, attribute in enumerate(("forwards", "backwards")):
         for layer in range(sizes.layers):
             cell = file[f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"]
-            found |= _cell(f"{ours}.{layer}", cell, sizes)
-    return found
+            arrays |= _cell(f"{attribute}.{layer}", cell, sizes)
+    return arrays
 
 
 def _cell(prefix: str, cell: Any, sizes: BiLmSizes) -> dict[str, Any]:

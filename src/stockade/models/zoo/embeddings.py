@@ -29,7 +29,19 @@ _BUCKETS = 50_000
 def read_word_vectors(
     embedding: str, source: str | Path | None, sentences: Sequence[Sequence[str]], *, size: int, seed: int
 ) -> WordVectors | None:
-    """The vectors of the sentences' words that `embedding` (Random, GloVe, W2vec, fastText) names; None for Random."""
+    """The vectors of the sentences' words; None for Random.
+
+    Parameters
+    ----------
+    embedding : {"Random", "GloVe", "W2vec", "fastText"}
+        Which vectors.
+    source : str or Path, optional
+        A file of vectors; otherwise GloVe comes from its package, and the others are trained on the sentences.
+    sentences : sequence of sequences of str
+        The words of the task's texts.
+    size, seed : int
+        Width and seed of vectors that are trained.
+    """
     if embedding == "Random":
         return None
     if embedding not in ("GloVe", *_TRAINERS):
@@ -93,13 +105,9 @@ def _trained(embedding: str, sentences: Sequence[Sequence[str]], size: int, seed
 
 
 def _least_count(sentences: Sequence[Sequence[str]]) -> int:
-    """Words seen once learn nothing; but a handful of sentences may have no others."""
-    seen: set[str] = set()
-    for word in (word for sentence in sentences for word in sentence):
-        if word in seen:
-            return _MINIMUM_COUNT
-        seen.add(word)
-    return 1
+    """Words that come once learn nothing; but a handful of sentences may have no others."""
+    words = [word for sentence in sentences for word in sentence]
+    return _MINIMUM_COUNT if len(set(words)) < len(words) else 1
 
 
 def _hash(text: str) -> int:

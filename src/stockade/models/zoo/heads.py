@@ -17,8 +17,7 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 
 from stockade.core.errors import ModelError
 from stockade.models.zoo.bilm_encoder import BiLmSizes
-from stockade.models.zoo.characters import CharacterReader, CharacterSizes
-from stockade.models.zoo.elmo_reader import ElmoReader
+from stockade.models.zoo.readers import CharacterReader, CharacterSizes, ElmoReader
 from stockade.models.zoo.words import Vectors, Words, read_ids
 
 
@@ -145,11 +144,11 @@ def usable_mask(input_ids: Tensor | None, attention_mask: Tensor | None, inputs_
 
 def pool(states: Tensor, mask: Tensor, how: str) -> Tensor:
     """The mean or the maximum of the states at real words; zeros for an empty text."""
-    kept = mask.unsqueeze(2)
+    real = mask.unsqueeze(2)
     if how == "mean":
-        return (states * kept).sum(1) / kept.sum(1).clamp(min=1)
+        return (states * real).sum(1) / real.sum(1).clamp(min=1)
     if how == "max":
-        highest = states.masked_fill(~kept, -torch.inf).amax(1)
+        highest = states.masked_fill(~real, -torch.inf).amax(1)
         return highest.masked_fill(~mask.any(1, keepdim=True), 0.0)
     raise ValueError(f'pooling is "mean" or "max", not "{how}"')
 

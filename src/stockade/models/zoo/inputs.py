@@ -14,17 +14,19 @@ from transformers import PreTrainedTokenizerFast
 
 from stockade.core.errors import OptionError
 from stockade.models.zoo.bilm_encoder import CHARACTERS, BiLmSizes, sizes_as_dict
-from stockade.models.zoo.character_tokenizers import (
+from stockade.models.zoo.elmo import read_language_model
+from stockade.models.zoo.embeddings import read_word_vectors, vector_table
+from stockade.models.zoo.readers import CharacterSizes
+from stockade.models.zoo.tokenizers import (
     MAXIMUM_CHARACTERS,
+    MAXIMUM_WORDS,
     alphabet,
     blank_and_marks,
     byte_tokenizer,
     character_tokenizer,
+    split_words,
+    word_tokenizer,
 )
-from stockade.models.zoo.characters import CharacterSizes
-from stockade.models.zoo.elmo import read_language_model
-from stockade.models.zoo.embeddings import read_word_vectors, vector_table
-from stockade.models.zoo.tokenizer import MAXIMUM_WORDS, split_words, word_tokenizer
 
 _CHARACTER_SPREAD = 1.0
 """Wide enough that the words made of them differ by about as much as word vectors do (standard deviation 0.3)."""
@@ -65,10 +67,11 @@ def word_input(
     """Word ids. The vocabulary is the texts' words that have a vector or are seen often enough, frequent ones first."""
     sentences, size = split_words(texts), settings.get("embedding_size", 0)
     vectors = read_word_vectors(embedding, source, sentences, size=size, seed=seed)
-    known = {} if vectors is None else vectors.index
+    with_vector = {} if vectors is None else vectors.index
     counts = Counter(word for sentence in sentences for word in sentence)
-    kept = [word for word, count in counts.most_common() if count >= settings["minimum_count"] or word in known]
-    words = kept[: settings["vocabulary"]]
+    least = settings["minimum_count"]
+    frequent = [word for word, count in counts.most_common() if count >= least or word in with_vector]
+    words = frequent[: settings["vocabulary"]]
     tokenizer = word_tokenizer(words, settings["maximum"], pairs=pairs, sides=sides)
     special = len(tokenizer) - len(words)
     table = vector_table([*[""] * special, *words], vectors, size=size, seed=seed)
@@ -103,8 +106,8 @@ def character_input(texts: Sequence[str], settings: Mapping[str, Any], *, seed: 
 
 def language_model_options(from_file: bool) -> dict[str, Any]:
     """The options of a WC-ELMo input; the sizes only of a language model that is not read but made."""
-    own = {} if from_file else {f"lm_{name}": size for name, size in own_sizes().items()}
-    return {"frozen": True, **own, "maximum": MAXIMUM_CHARACTERS}
+    sizes = {} if from_file else {f"lm_{name}": size for name, size in own_sizes().items()}
+    return {"frozen": True, **sizes, "maximum": MAXIMUM_CHARACTERS}
 
 
 def own_sizes() -> dict[str, Any]:

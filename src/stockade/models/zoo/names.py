@@ -86,9 +86,9 @@ _BY_TEXT = {str(name).lower(): name for name in ZOO_NAMES}
 
 def parse_zoo_name(text: str) -> ZooName:
     """The name that `text` spells, whatever its case."""
-    found = _BY_TEXT.get(text.strip().lower())
-    if found is not None:
-        return found
+    parsed = _BY_TEXT.get(text.strip().lower())
+    if parsed is not None:
+        return parsed
     near = difflib.get_close_matches(text.strip().lower(), _BY_TEXT, n=1)
     hint = f' Did you mean "{_BY_TEXT[near[0]]}"?' if near else ""
     patterns = "; ".join(family.pattern for family in FAMILIES)

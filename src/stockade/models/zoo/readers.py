@@ -1,20 +1,25 @@
-"""Words read by their characters: a convolution of several widths over each word, the maximum over the word.
+"""Readers: from characters to word vectors, by a convolution over each word or by a language model.
 
-The filters see zeros before and behind the word, so that prefixes and suffixes can be told from the middle. A word's
-vector depends on its characters alone, so each distinct word of a batch is computed once.
+The convolution has filters of several widths and takes the maximum over the word. The filters see zeros before and
+behind the word, so that prefixes and suffixes can be told from the middle. A word's vector depends on its characters
+alone, so each distinct word of a batch is computed once.
+
+The language model reads in both directions, and a word's vector is a learned mix of its layers (Peters et al. 2018,
+eq. 1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stockade.models.zoo.cutting import cut_words, distinct_rows, of_like_lengths
-from stockade.models.zoo.words import Words, is_watched
+from stockade.models.zoo.bilm_encoder import BiLmEncoder, BiLmSizes
+from stockade.models.zoo.words import Vectors, Words, cut_words, distinct_rows, is_watched, of_like_lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +72,34 @@ class CharacterReader(nn.Module):
             past = torch.arange(windows.shape[2], device=lengths.device) >= reach.unsqueeze(1)
             answers.append(windows.masked_fill(past.unsqueeze(1), -torch.inf).amax(2))
         return torch.relu(torch.cat(answers, 1))
+
+
+class ElmoReader(nn.Module):
+    """γ · Σ softmax(w)_k · layer k. A frozen language model stays as it was trained; only γ and w learn."""
+
+    def __init__(self, sizes: BiLmSizes, blank: int, marks: Sequence[int], frozen: bool) -> None:
+        super().__init__()
+        self.bilm = BiLmEncoder(sizes, blank, marks)
+        self.frozen = frozen
+        self.bilm.requires_grad_(not frozen)
+        self.weights = nn.Parameter(torch.zeros(sizes.layers + 1))
+        self.scale = nn.Parameter(torch.ones(1))
+        self.width = 2 * sizes.projection_size
+
+    def train(self, mode: bool = True) -> Self:
+        """Frozen again each time: loading a model makes all its weights learn."""
+        super().train(mode)
+        self.bilm.requires_grad_(not self.frozen)
+        return self
+
+    @property
+    def embedding(self) -> nn.Embedding:
+        """The vectors of the bytes."""
+        return self.bilm.embedding
+
+    def forward(self, ids: Tensor, mask: Tensor, vectors: Tensor | None = None) -> Vectors:
+        """The words of a batch; `vectors` stand in for what the embedding says about the ids."""
+        states, cut = self.bilm(ids, mask, vectors)
+        shares = self.weights.softmax(0)
+        mixed = self.scale * sum(share * layer for share, layer in zip(shares, states, strict=True))
+        return Vectors(mixed[:, 1:-1] * cut.mask.unsqueeze(2), cut.mask)
