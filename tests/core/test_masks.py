@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from math import comb
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from stockade.core.masks import (
     draw_masks,
     draw_weighted_masks,
     kept_words,
+    masks_by_number,
 )
 
 
@@ -86,3 +88,20 @@ def test_every_copy_of_an_antithetic_group_is_a_uniform_draw(kept: int) -> None:
         counts = [int(groups[:, copy][:, list(choice)].all(1).sum()) for choice in combinations(range(5), kept)]
         assert sum(counts) == 20_000
         assert all(abs(count - 2_000) < 5 * 42.5 for count in counts)
+
+
+def test_masks_by_number_are_all_combinations_in_order() -> None:
+    for words, kept in ((5, 2), (6, 6), (4, 1), (7, 3)):
+        masks = masks_by_number(np.arange(comb(words, kept)), words, kept)
+        assert [tuple(np.flatnonzero(row)) for row in masks] == list(combinations(range(words), kept))
+    assert masks_by_number(np.array([3, 0]), 5, 2).tolist() == [
+        [True, False, False, False, True],
+        [True, True, False, False, False],
+    ]
+
+
+@pytest.mark.parametrize(("words", "kept"), [(70, 67), (100, 98), (200, 199)])
+def test_masks_that_hide_little_have_numbers_too(words: int, kept: int) -> None:
+    """There are few of them, and far more ways to keep half of the words than an integer of 64 bits can count."""
+    masks = masks_by_number(np.arange(comb(words, kept)), words, kept)
+    assert [tuple(np.flatnonzero(row)) for row in masks] == list(combinations(range(words), kept))
