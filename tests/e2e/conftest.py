@@ -4,6 +4,7 @@ beside it.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from stockade.cli.main import main
 
 VICTIM = """
 import math, time
@@ -97,17 +100,38 @@ def started(folder: Path, *words: object, **options: Any) -> subprocess.Popen[st
     return subprocess.Popen(arguments(*words), cwd=folder, env=environment(folder), text=True, **pipes, **options)
 
 
+def in_process(*words: object) -> subprocess.CompletedProcess[str]:
+    """The command in this process: its exit code and what it wrote, without the seconds that a new process takes."""
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)]
+    before = sys.argv, sys.stdout, sys.stderr, list(sys.path)
+    sys.modules.pop("victim", None)  # that of another test's folder
+    sys.argv, sys.stdout, sys.stderr = ["stockade", *map(str, words)], *streams
+    try:
+        main()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    finally:
+        sys.argv, sys.stdout, sys.stderr, sys.path[:] = before
+    written = [stream.buffer.getvalue().decode() for stream in streams]  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(sys.argv, code, *written)
+
+
 @pytest.fixture
-def stockade(folder: Path) -> Stockade:
+def stockade(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Stockade:
+    """Runs a command in the test's folder, in this process."""
+    monkeypatch.chdir(folder)
+    for name, value in environment(folder).items():
+        monkeypatch.setenv(name, value)
+    return in_process
+
+
+@pytest.fixture
+def stockade_process(folder: Path) -> Stockade:
+    """Runs a command in the test's folder, in a process of its own."""
+
     def run(*words: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            arguments(*words),
-            cwd=folder,
-            env=environment(folder),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+            arguments(*words), cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
         )
 
     return run

@@ -39,10 +39,10 @@ def test_a_run_has_its_files_and_numbers(stockade: Stockade, folder: Path) -> No
     success, clean = numbers["success_rate"]["value"], numbers["clean_accuracy"]["value"]
     assert success == pytest.approx(1 - numbers["robust_accuracy"]["value"] / clean)
     manifest = json.loads((run / "manifest.json").read_text())
-    assert manifest["config"]["attacks"][0]["options"]["unknown"] == "[UNK]"
-    assert manifest["config"]["seed"] == 0
-    assert manifest["data"]["fingerprint"]
-    assert manifest["model"]["fingerprint"]
+    assert manifest["spec"]["attacks"][0]["options"]["unknown"] == "[UNK]"
+    assert manifest["spec"]["seed"] == 0
+    assert manifest["inputs"]["data"]["fingerprint"]
+    assert manifest["inputs"]["model"]["fingerprint"]
 
 
 def test_exports_hold_the_documented_fields(stockade: Stockade, folder: Path) -> None:
@@ -75,13 +75,14 @@ def test_a_limit_takes_the_same_seeded_sample_every_time(stockade: Stockade) -> 
 def test_show_verify_and_report_read_the_run(stockade: Stockade, folder: Path) -> None:
     stockade(*ATTACK, "--attack", "pwws", "--out", "runs/a")
     assert "→" in stockade("show", "runs/a").stdout
-    verified = stockade("verify", "runs/a")
+    assert "--trust-run" in stockade("verify", "runs/a").stderr  # python:victim is code that only the folder names
+    verified = stockade("verify", "runs/a", "--trust-run")
     assert verified.returncode == 0, verified.stdout
     assert "all hold" in verified.stdout
     assert stockade("report", "runs/a", "--format", "md", "--out", "r.md").returncode == 0
     assert "| pwws |" in (folder / "r.md").read_text()
     assert (
-        json.loads((folder / stockade("report", "runs/a", "--format", "json").stdout.strip()).read_text())[0]["run"]
+        json.loads((folder / stockade("report", "runs/a", "--format", "json").stdout.strip()).read_text())["run"]
         == "a"
     )
 
@@ -91,11 +92,11 @@ def test_verify_finds_a_run_that_was_tampered_with(stockade: Stockade, folder: P
 
     stockade(*ATTACK, "--attack", "pwws", "--out", "runs/a")
     with sqlite3.connect(folder / "runs/a/run.sqlite") as connection:
-        row = connection.execute("SELECT rowid, record FROM results WHERE status = 'success'").fetchone()
+        row = connection.execute("SELECT rowid, document FROM results WHERE status = 'success'").fetchone()
         record = json.loads(row[1])
         record["adversarial"] = record["original"]
-        connection.execute("UPDATE results SET record = ? WHERE rowid = ?", (json.dumps(record), row[0]))
-    verified = stockade("verify", "runs/a")
+        connection.execute("UPDATE results SET document = ? WHERE rowid = ?", (json.dumps(record), row[0]))
+    verified = stockade("verify", "runs/a", "--trust-run")
     assert verified.returncode == 1
     assert "recorded" in verified.stdout
 
@@ -151,8 +152,8 @@ def test_options_from_a_file_and_the_command_line_wins(stockade: Stockade, folde
     )
     assert result.returncode == 0, result.stderr
     manifest = json.loads((folder / "runs/t/manifest.json").read_text())
-    assert manifest["data"]["size"] == 3
-    options = {attack["name"]: attack["options"] for attack in manifest["config"]["attacks"]}
+    assert manifest["inputs"]["data"]["size"] == 3
+    options = {attack["name"]: attack["options"] for attack in manifest["spec"]["attacks"]}
     assert options["deepwordbug"]["transforms"] == ["swap"]
 
 

@@ -31,7 +31,7 @@ GOOD = ("python:victim:predict", "data.jsonl", "--no-similarity", "--attack", "p
         (["builtin:sentiment-cn", "data.csv"], 'Did you mean "sentiment-cnn"?'),
         (["./no-such-folder", "data.csv"], "no-such-folder"),
         (["python:victim:predict", "data.csv", "--limit", "0"], "limit"),
-        (["python:victim:predict", "data.csv", "--budget", "0"], "budget must be at least 1"),
+        (["python:victim:predict", "data.csv", "--budget", "0"], "--budget is 0, expected a whole number from 1 up"),
         (["python:victim:predict", "data.csv", "--max-changed", "20"], "--max-changed is 20, expected a share"),
         (["python:victim:predict", "data.csv", "--max-changed", "0"], "--max-changed is 0, expected a share"),
         (["python:victim:nan", "data.csv"], "NaN"),
@@ -125,7 +125,8 @@ def test_a_corrupt_run_file_is_said_so_and_left_as_it_is(refused: Refused, stock
         ["export", "runs/a"],
         ["report", "runs/a"],
         ["show", "runs/a"],
-        ["attack", "--resume", "--out", "runs/a"],
+        ["attack", "--resume", "--out", "runs/a", "--trust-run"],
+        ["resume", "runs/a", "--trust-run"],
     ):
         message = refused(*words)
         assert "run.sqlite cannot be read" in message
@@ -144,10 +145,10 @@ def test_resuming_with_another_configuration_is_refused_with_the_difference(
 ) -> None:
     stockade("attack", *GOOD, "--limit", 5, "--out", "runs/a")
     message = refused("attack", *GOOD, "--limit", 6, "--resume", "--out", "runs/a")
-    assert "config.data_options.limit was 5, now 6" in message
+    assert "limit was 5, now 6" in message
     with (folder / "data.jsonl").open("a") as stream:
         stream.write(json.dumps({"text": "one more good row", "label": 1}) + "\n")
-    assert "data.fingerprint" in refused("attack", "--resume", "--out", "runs/a")
+    assert "data.fingerprint" in refused("attack", "--resume", "--out", "runs/a", "--trust-run")
 
 
 def test_a_run_of_a_newer_format_is_refused(refused: Refused, stockade: Stockade, folder: Path) -> None:

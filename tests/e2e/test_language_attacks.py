@@ -20,7 +20,7 @@ def test_every_one_runs_without_errors_and_does_not_depend_on_concurrency(tmp_pa
         st.attack(
             "builtin:sentiment-cnn",
             "builtin:reviews",
-            *ATTACKS,
+            ATTACKS,
             limit=6,
             concurrency=concurrency,
             out=tmp_path / str(concurrency),

@@ -35,9 +35,9 @@ def command(out: Path, limit: int, seed: int) -> None:
     prepare, nothing to download.
     """
     from stockade.report.document import Document, Heading, Note, Paragraph
-    from stockade.report.examples import Examples
+    from stockade.report.examples import Examples, record_example
     from stockade.report.render_terminal import standard_output
-    from stockade.workflows.attack.page import attack_document, record_example, summary_table
+    from stockade.workflows.attack.page import attack_document, summary_table
     from stockade.workflows.certify.page import all_methods, radius_table
 
     screen, folder = standard_output(), _fresh(out)

@@ -53,7 +53,7 @@ def command(run: Path, attack: str | None, method: str | None, status: str | Non
 def _examples(result: Result, part: str | None, status: str | None) -> Iterator[Example] | None:
     """What there is to show of a result, one by one; None for results without texts of their own."""
     from stockade.cli.opened import check_status
-    from stockade.workflows.attack.page import record_example
+    from stockade.report.examples import record_example
     from stockade.workflows.attack.result import AttackResult
     from stockade.workflows.certify.page import certificate_example
     from stockade.workflows.certify.result import CertifyResult

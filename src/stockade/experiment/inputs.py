@@ -18,7 +18,7 @@ from stockade.defenses.chain import load_defenses
 from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.defenses.registry import NamedDefense
 from stockade.engine.batching import TuningMemory
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 
 PYTHON_OBJECT = "a Python object"
 """How the reference of something begins that was given as an object, and that nobody can find again by name."""

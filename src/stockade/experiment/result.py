@@ -215,17 +215,20 @@ class Workflow(Generic[AnySpec]):
             Models and data that are given again, by the name of their field in the spec.
         """
         given = {name: value for name, value in objects.items() if value is not None}
-        if self.reopens and not given and not options and (finished := self._finished(folder)) is not None:
+        finished = self._finished(folder) if self.reopens and not given else None
+        if finished is not None and not options:
+            finished.write_summary()
             return finished
         recorded = self.spec.read(read_manifest(folder).spec, folder / MANIFEST, trust=trust)
         spec = recorded.changed({**(options or {}), **given})
-        lost = spec.lost_objects()
-        if lost:
-            raise RunError(
-                f"{folder} was made from Python objects ({', '.join(lost)}): resume it from Python, with the same "
-                "objects."
-            )
-        check_trust(folder, spec, trust, given)
+        if finished is None:
+            lost = spec.lost_objects()
+            if lost:
+                raise RunError(
+                    f"{folder} was made from Python objects ({', '.join(lost)}): resume it from Python, with the same "
+                    "objects."
+                )
+            check_trust(folder, spec, trust, given)
         return self.run(spec, folder, runtime, True)
 
     def _finished(self, folder: Path) -> Result | None:
@@ -233,7 +236,4 @@ class Workflow(Generic[AnySpec]):
             opened = self.result.open(folder)
         except RunError:  # interrupted before its first result; if it is damaged, going on will say so
             return None
-        if not opened.complete:
-            return None
-        opened.write_summary()
-        return opened
+        return opened if opened.complete else None

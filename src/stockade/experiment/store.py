@@ -85,6 +85,11 @@ class ResultStore:
             raise self._damaged(problem)
         self._session: int | None = None
 
+    def settle(self) -> None:
+        """Bring everything into the one file, so that it can be copied alone."""
+        with self._readable():
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()

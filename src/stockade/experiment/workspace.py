@@ -114,7 +114,11 @@ def begin(folder: Path, spec: Spec, inputs: Mapping[str, Any], *, resume: bool) 
         else:
             refuse_existing(folder)
             write_json(folder / MANIFEST, manifest.described())
-        yield Workspace(folder, manifest, ResultStore(folder, writable=True))
+        store = ResultStore(folder, writable=True)
+        try:
+            yield Workspace(folder, manifest, store)
+        finally:
+            store.settle()
 
 
 def read_manifest(folder: Path) -> Manifest:

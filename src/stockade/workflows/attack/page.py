@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 from statistics import median
 from typing import Any
 
-from stockade.core.records import Record, Status
-from stockade.experiment.workspace import Manifest
+from stockade.core.records import Status
 from stockade.report.charts import Series, plot_rows
-from stockade.report.diff import record_pieces
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
-from stockade.report.examples import Example, Examples, Filter, Tone
+from stockade.report.examples import Example, Examples, Filter, record_example
 from stockade.report.figures import CLEAN, ROBUST, draw_plot
 from stockade.report.numbers import number, percent
+from stockade.report.render_json import indented
 from stockade.workflows.attack.result import AttackResult
 
 EXAMPLES_PER_ATTACK = 200
@@ -31,7 +29,6 @@ COLUMNS = (
     "seconds",
 )
 _ORDER: tuple[Status, ...] = ("success", "error", "failed", "skipped")
-_TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "skipped": "soft", "error": "warning"}
 _HOW_TO_READ = (
     "Clean accuracy: right on the unchanged text. Robust accuracy: right and not fooled. Success rate: fooled, of "
     "those it got right. Shares with 95 % Wilson intervals; queries and changed words are means; similarity is "
@@ -52,7 +49,7 @@ def attack_document(results: Sequence[AttackResult]) -> Document:
             blocks.append(Heading(result.name, level=3))
         blocks.append(_examples(result))
     blocks.append(Heading("Manifest"))
-    blocks += [Details(result.name, manifest_text(result.manifest)) for result in results]
+    blocks += [Details(result.name, indented(result.manifest.described())) for result in results]
     return Document(
         title=", ".join(result.name for result in results),
         about="Attack report.",
@@ -142,7 +139,7 @@ def accuracy_plot(results: Sequence[AttackResult]) -> str:
         Series("under attack", [numbers["robust_accuracy"] for numbers in rows.values()], ROBUST),
     ]
     size = (8.2, 0.9 + 0.5 * len(rows))
-    return draw_plot("attacks", size, lambda axes: plot_rows(axes, list(rows), series, xlabel="accuracy"))
+    return draw_plot("attacks", size, lambda axes: plot_rows(axes, list(rows), series, xlabel="accuracy, %"))
 
 
 def _examples(result: AttackResult) -> Examples:
@@ -158,47 +155,3 @@ def _examples(result: AttackResult) -> Examples:
     more = f"{left_out:,} more examples are in the run: stockade export {result.folder}" if left_out else ""
     filters = (Filter("status", "Status", selected="success"), Filter("attack", "Attack"))
     return Examples(items=items, filters=filters, search=True, more=more)
-
-
-def record_example(record: Record) -> Example:
-    """One text under one attack, as a report shows it."""
-    details = [f"example {record.id}", f"true label {record.label}", f"{record.queries:,} queries"]
-    if record.perturbed_percent is not None:
-        details.append(f"{record.perturbed_percent:.1f} % of words")
-    if record.truncated_words:
-        plural = "" if record.truncated_words == 1 else "s"
-        details.append(f"{record.truncated_words} word{plural} pushed out of what the model reads")
-    if record.similarity is not None:
-        details.append(f"similarity {record.similarity:.3f}")
-    if record.hit_rate is not None:
-        details.append(f"fools the model in {record.hit_rate:.0%} of draws")
-    return Example(
-        text=record_pieces(record),
-        status=record.status,
-        tone=_TONES[record.status],
-        label=record.attack,
-        verdict=verdict(record),
-        details=details,
-        premise=record.premise,
-        notes=[record.reason] if record.reason else [],
-        facets={"status": record.status, "attack": record.attack},
-    )
-
-
-def verdict(record: Record) -> str:
-    """What the model predicted before and after, with its probabilities."""
-    sides = (
-        (record.original_prediction, record.original_scores),
-        (record.adversarial_prediction, record.adversarial_scores),
-    )
-    return " → ".join(f"{label} {max(scores):.2f}" if scores else label for label, scores in sides if label is not None)
-
-
-def manifest_text(manifest: Manifest) -> str:
-    """A manifest as a page shows it: without the ids of the sample, which may be many."""
-    described = manifest.described()
-    data = described["inputs"].get("data")
-    if isinstance(data, Mapping) and isinstance(data.get("ids"), list):
-        shown = {**data, "ids": f"{len(data['ids'])} ids, in manifest.json"}
-        described = {**described, "inputs": {**described["inputs"], "data": shown}}
-    return json.dumps(described, indent=2, ensure_ascii=False, default=str)

@@ -40,13 +40,14 @@ def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> Attac
     """Load the model and the data, then attack."""
     if spec.view is not None:
         raise RunError(f"{folder} is a cell of an evaluation. Resume the evaluation that it is part of.")
+    neighbours = None if spec.neighbours is None else read_neighbours(spec.neighbours)
     spec.language.check()
     data = DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed)
     models = ModelPool({"": spec.model}, spec.model_options, language=spec.language)
     classifier = models.defended("", spec.defenses, seed=spec.seed)
     data.check_answers(classifier)
     examples = data.examples(classifier.labels, target=_class_index(classifier, spec.targeted))
-    return attack_examples(spec, folder, runtime, resume, classifier, examples)
+    return attack_examples(spec, folder, runtime, resume, classifier, examples, neighbours=neighbours)
 
 
 def attack_examples(
@@ -58,6 +59,7 @@ def attack_examples(
     examples: ExampleSet,
     *,
     queried: Classifier | None = None,
+    neighbours: Neighbours | None = None,
 ) -> AttackResult:
     """Attack examples that are loaded already.
 
@@ -71,8 +73,9 @@ def attack_examples(
         The model in its defenses, and the texts with its classes.
     queried
         The classifier that the searches query, if it is not the one they want to fool.
+    neighbours
+        The table of word neighbours that attacks use; None is the one that comes with the package.
     """
-    neighbours = None if spec.neighbours is None else read_neighbours(spec.neighbours)
     inputs = {
         "model": describe_model(spec.model, classifier),
         "data": describe_data(spec.data, examples),

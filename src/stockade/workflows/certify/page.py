@@ -17,7 +17,7 @@ from stockade.report.document import Block, Details, Document, Heading, Note, Pl
 from stockade.report.examples import Bar, Example, Examples, Filter, Tone, Word
 from stockade.report.figures import PALETTE, RED, draw_plot
 from stockade.report.numbers import NOT_AVAILABLE, number, percent, plain_percent
-from stockade.workflows.attack.page import manifest_text
+from stockade.report.render_json import indented
 from stockade.workflows.attack.result import defense_in_short
 from stockade.workflows.certify.result import BAND, CertifyResult
 
@@ -61,7 +61,7 @@ def certify_document(results: Sequence[CertifyResult]) -> Document:
             blocks.append(Heading(result.name, level=3))
         blocks.append(_texts(result))
     blocks.append(Heading("Manifest"))
-    blocks += [Details(result.name, manifest_text(result.manifest)) for result in results]
+    blocks += [Details(result.name, indented(result.manifest.described())) for result in results]
     return Document(
         title=f"Certificates: {', '.join(result.name for result in results)}",
         about="Certification report.",

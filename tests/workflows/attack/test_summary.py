@@ -8,7 +8,7 @@ from stockade.core.records import Status
 from stockade.core.statistics import wilson
 from stockade.runs.metrics import assert_identity, sharp_votes, summarise_attack, warnings_for
 from stockade.runs.store import Effort
-from tests.runs.records import record
+from tests.records import record
 
 STATUSES: list[Status] = ["success", "failed", "skipped", "error"]
 

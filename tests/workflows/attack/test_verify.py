@@ -1,0 +1,167 @@
+"""What verify must notice, one at a time, on runs of one success."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stockade.core.errors import RunError
+from stockade.core.files import write_json
+from stockade.core.protocols import Classifier, Probabilities
+from stockade.core.text import Edit, TextInput
+from stockade.defenses.defended import Defended
+from stockade.defenses.ranmask import RanMask
+from stockade.engine.language import FillingService
+from stockade.engine.requests import Surprisal
+from stockade.runs.manifest import make_manifest
+from stockade.runs.run import SUMMARY_NAME, Run
+from stockade.runs.store import Effort, Store
+from stockade.runs.verify import verify
+from tests.workflows.evaluate.kit import Noisy
+from tests.records import record
+from tests.toys import RandomVictim, WeightVictim
+
+LABELS = ("negative", "positive", "neutral")
+EDITS = (Edit("replace", 1, "great", "big"),)
+
+
+@dataclass
+class Turning:
+    """A randomised model: its answers are these classes, one after another; the class "" is a fault."""
+
+    classes: Sequence[str]
+    labels: tuple[str, ...] = LABELS
+    deterministic: bool = False
+    asked: list[TextInput] = field(default_factory=list)
+
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
+        said = [self.classes[(len(self.asked) + at) % len(self.classes)] for at in range(len(inputs))]
+        self.asked += inputs
+        if "" in said:
+            raise RuntimeError("no power")
+        return np.array([[0.8 if label == one else 0.1 for label in self.labels] for one in said])
+
+
+def run_of(folder: Path, target: str | None = None, fingerprint: str | None = None, **fields: Any) -> Run:
+    """A finished run with one success on "a great film", which is positive: "a big film" was said to be negative."""
+    config = {"seed": 0, "attacks": [{"key": "toy"}], "budget": None, "target": target, "similarity": None}
+    model = {"reference": "toy", "labels": list(LABELS), "deterministic": True, "fingerprint": fingerprint}
+    data = {"reference": "toy", "fingerprint": "", "rows": 1, "size": 1, "label_counts": {}, "ids": None}
+    write_json(folder / "manifest.json", make_manifest("attack", config, model, data))
+    with Store(folder, writable=True) as store:
+        store.add(record(0, "success", **{"edits": EDITS, **fields}), 0, 0, Effort())
+    run = Run(folder)
+    run.write_summary()
+    return run
+
+
+def problems(run: Run, classifier: Classifier) -> list[str]:
+    found = verify(run, classifier)
+    assert found.checked == 1
+    assert found.holds == (not found.problems)
+    return [problem.removeprefix("toy, example 0: ") for problem in found.problems]
+
+
+def draws(fooling: str, hits: int) -> Turning:
+    return Turning([fooling] * hits + ["positive"] * (20 - hits))
+
+
+def victim() -> WeightVictim:
+    """Says of "a big film" what the record says: negative with 0.6."""
+    return WeightVictim({"big": -float(np.log(1.5)), "great": 2.0})
+
+
+@pytest.mark.parametrize(("hits", "holds"), [(20, True), (4, True), (3, False), (0, False)])
+def test_a_success_on_a_randomised_model_must_fool_it_in_enough_draws(tmp_path: Path, hits: int, holds: bool) -> None:
+    model = draws("negative", hits)
+    assert problems(run_of(tmp_path), model) == (
+        [] if holds else [f"fooled the model in {hits} of 20 fresh draws only"]
+    )
+    assert model.asked == ["a big film"] * 20
+
+
+def test_any_other_class_is_a_hit_unless_there_was_a_target(tmp_path: Path) -> None:
+    free, targeted = tmp_path / "free", tmp_path / "targeted"
+    free.mkdir()
+    targeted.mkdir()
+    assert problems(run_of(free), draws("neutral", 20)) == []
+    aimed = run_of(targeted, target="negative")
+    assert problems(aimed, draws("negative", 20)) == []
+    assert problems(aimed, draws("neutral", 20)) == ["fooled the model in 0 of 20 fresh draws only"]
+
+
+def test_a_randomised_model_that_has_no_answer_was_not_fooled(tmp_path: Path) -> None:
+    assert problems(run_of(tmp_path), Turning([""])) == ["fooled the model in 0 of 20 fresh draws only"]
+
+
+def test_the_draws_of_a_defended_model_differ(tmp_path: Path) -> None:
+    """Positive has a chance from 0.45 to 1: a tenth of the draws fools, so among 20 there are few, but not none."""
+    model = Defended(name="noisy", defense=Noisy(0.45), inner=victim())
+    (found,) = problems(run_of(tmp_path, fingerprint=model.fingerprint()), model)
+    hits = int(found.removeprefix("fooled the model in ").split()[0])
+    assert 0 < hits < 4
+
+
+def test_a_deterministic_model_must_say_the_same_again(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    assert problems(run, victim()) == []
+    assert problems(run, WeightVictim({"big": 1.0})) == ["recorded negative, now positive"]
+    assert problems(run, WeightVictim({"big": -0.41})) == ["the scores differ from the recorded ones"]
+
+
+def test_a_pair_is_asked_about_with_its_premise(tmp_path: Path) -> None:
+    model = RandomVictim(classes=2)
+    row = model.predict_proba([("it rains", "a big film")])[0]
+    said = model.labels[int(row.argmax())]
+    fields = {"premise": "it rains", "adversarial_prediction": said, "adversarial_scores": tuple(row.tolist())}
+    assert problems(run_of(tmp_path, **fields), model) == []
+
+
+def test_edits_must_lead_from_the_original_to_the_text(tmp_path: Path) -> None:
+    run = run_of(tmp_path, edits=(Edit("replace", 1, "great", "small"),))
+    assert problems(run, victim()) == ["the recorded edits do not lead from the original to the adversarial text"]
+
+
+def test_the_true_label_is_no_success(tmp_path: Path) -> None:
+    assert problems(run_of(tmp_path, label="negative"), victim()) == ["the recorded prediction is the true label"]
+
+
+def test_another_model_is_noticed(tmp_path: Path) -> None:
+    found = problems(run_of(tmp_path, fingerprint="abc"), victim())
+    assert found == ["the model is not the one that was attacked: its fingerprint differs"]
+
+
+def test_a_summary_that_does_not_follow_from_the_results_is_noticed(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    path = tmp_path / SUMMARY_NAME
+    written = json.loads(path.read_text())
+    written["attacks"]["toy"]["succeeded"] = 7
+    path.write_text(json.dumps(written))
+    assert problems(run, victim()) == [f"{SUMMARY_NAME} does not follow from the results"]
+    path.write_text("{")
+    with pytest.raises(RunError, match="cannot be read"):
+        verify(run, victim())
+    path.unlink()
+    assert problems(run, victim()) == [f"{SUMMARY_NAME} is missing: the run was interrupted before its end"]
+
+
+def test_a_defense_that_asks_a_language_model_is_verified_with_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def surprises(self: FillingService, requests: Sequence[Surprisal]) -> list[tuple[float, ...]]:
+        asked.extend(request.words for request in requests)
+        return [(1.0,) * len(request.words) for request in requests]
+
+    monkeypatch.setattr(FillingService, "answer_surprisals", surprises)
+    model = Defended(name="ranmask", defense=RanMask(rate=0.3, copies=5, sampling="lm"), inner=victim())
+    found = problems(run_of(tmp_path, fingerprint=model.fingerprint()), model)
+    assert found == []
+    assert set(asked) == {("a", "big", "film")}
