@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -189,7 +190,7 @@ def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_onc
             if progress.step == stop:
                 raise RuntimeError("power cut")
 
-        return train(rows(60), type(origin)("tiny", builder=builder), tmp_path / "m", options=OPTIONS,
+        return train(rows(60), replace(origin, builder=builder), tmp_path / "m", options=OPTIONS,
                      objective=combined_objective(named), rewrite=counted,
                      defenses=[one.described() for one in named], resume=resume, observe=watch)  # fmt: skip
 

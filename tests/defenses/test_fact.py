@@ -14,7 +14,7 @@ from torch import Tensor
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.text import TextInput
-from stockade.defenses.chain import combined_objective, load_defenses, save_defenses, wrap
+from stockade.defenses.chain import combined_objective, wrap
 from stockade.defenses.fact import AlternativePool, CoTuning, Fact
 from stockade.defenses.registry import defenses, make_defense
 from stockade.models.encoding import TextEncoder
@@ -250,12 +250,6 @@ def test_it_only_trains_and_the_others_only_answer() -> None:
     assert wrap(WeightVictim({}), [make_defense("fact")]) == WeightVictim({})
 
 
-def test_a_model_folder_remembers_them(tmp_path: Path) -> None:
-    named = [make_defense("fuse@imdb"), make_defense("five:tokens=2"), make_defense("mask-top"), make_defense("fact")]
-    save_defenses(tmp_path, named)
-    assert load_defenses(tmp_path) == named
-
-
 def test_a_pool_smaller_than_a_draw_is_refused() -> None:
     with pytest.raises(OptionError, match="pool is 2, expected at least total_alternatives"):
         make_defense("fact", pool=2)
@@ -297,6 +291,6 @@ def test_texts_that_differ_in_a_comma_draw_apart(table: str) -> None:
 
 
 def test_a_reference_model_must_show_its_gradients(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stockade.models.load_model", lambda reference, device: WeightVictim({}))
+    monkeypatch.setattr("stockade.defenses.fact.load_model", lambda reference, device: WeightVictim({}))
     with pytest.raises(ModelError, match="fact needs the model's gradients"):
         fact(table, reference_model="models/m").model(make_kit())

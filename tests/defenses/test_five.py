@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import stockade as st
-from stockade.cli.tables import print_run
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import ImportanceObjective, TokenScores, WordVocabulary
 from stockade.core.text import Text
@@ -19,8 +18,7 @@ from stockade.defenses.defended import Defended, remarks_on
 from stockade.defenses.five import Five
 from stockade.defenses.registry import make_defense
 from stockade.models.huggingface import HuggingFaceClassifier
-from stockade.report.html import render_page
-from stockade.report.markdown import render_markdown
+from stockade.report.render_markdown import render_markdown
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import WeightVictim
 
@@ -103,31 +101,22 @@ def test_the_signal_to_noise_ratio_is_that_of_the_lengths() -> None:
         Five().signal_to_noise(OpenVictim({}))
 
 
-def test_results_tell_the_ratio_and_what_it_means(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_say_the_ratio_and_what_it_means(tmp_path: Path) -> None:
     few, many = (
         st.defend(VocabularyVictim(WEIGHTS), "five", deviation=deviation, samples=2) for deviation in (2.0, 50.0)
     )
     for defended, ratio, overwritten in ((few, "3.5", False), (many, "0.14", True)):
-        (told,) = remarks_on(defended)
-        assert told.startswith(f"The signal-to-noise ratio of FIVE is {ratio} (")
-        assert told.endswith("compare with mask-top.") == overwritten
+        (remark,) = remarks_on(defended)
+        assert remark.startswith(f"The signal-to-noise ratio of FIVE is {ratio} (")
+        assert remark.endswith("compare with mask-top.") == overwritten
     assert remarks_on(st.defend(OpenVictim(WEIGHTS), "five")) == []
-    run = st.attack(many, [(STRING, "positive")], "deepwordbug", out=tmp_path / "run")
-    assert run.summary["remarks"] == [told]
-    assert told in render_page([run])
-    assert told in render_markdown([run])
-    print_run(run)
-    assert f"note: {told}" in capsys.readouterr().out
-    found = st.evaluate(
-        VocabularyVictim(WEIGHTS),
-        [(STRING, "positive")],
-        attacks=["deepwordbug"],
-        defenses=["five:deviation=50,samples=2"],
-        out=tmp_path / "evaluation",
-    )
-    assert found.row("five:deviation=50,samples=2")["remarks"] == [told]
-    for kind in ("md", "html"):
-        assert f"five:deviation=50,samples=2: {told}" in (found.folder / f"evaluation.{kind}").read_text()
+    data, five = [(STRING, "positive")], "five:deviation=50,samples=2"
+    run = st.attack(many, data, "deepwordbug")
+    assert run.summary["remarks"] == [remark]
+    assert remark in render_markdown(run.document())
+    grid = st.evaluate(VocabularyVictim(WEIGHTS), data, "deepwordbug", five, out=tmp_path / "evaluation")
+    assert grid.row(five).remarks == (remark,)
+    assert f"{five}: {remark}" in render_markdown(grid.document())
 
 
 def test_presets_say_what_the_paper_says() -> None:

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from stockade.defenses.chain import combined_objective
 from stockade.defenses.registry import make_defense
-from stockade.training import recording
 from stockade.training.job import train
 from tests.defenses.adversarial_kit import (
     assert_same_gradients,
@@ -108,28 +107,40 @@ def test_words_are_hidden_first_and_what_hides_them_is_not_moved() -> None:
         assert torch.equal(differs, batch.tensors["attention_mask"].bool() & ~hidden)
 
 
-def test_a_tiny_model_learns_and_an_interrupted_training_ends_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(recording, "render_page", lambda *given: "")
+def trained(out: Path, texts: int, epochs: int, stop: int | None = None, resume: bool = False) -> Any:
+    """A tiny model trained with masks and FreeLB, or stopped at a step."""
     named = [make_defense("ranmask:rate=0.2"), make_defense("freelb:steps=2,step_size=0.01,start_norm=0.02")]
-    options = OPTIONS.changed(epochs=6, learning_rate=0.02)
 
-    def run(out: Path, stop: int | None = None, resume: bool = False) -> Any:
-        def watch(progress: Any) -> None:
-            if progress.step == stop:
-                raise RuntimeError("power cut")
+    def watch(progress: Any) -> None:
+        if progress.step == stop:
+            raise RuntimeError("power cut")
 
-        return train(rows(160), tiny_origin(dropout=0.05), out, options=options, objective=combined_objective(named),
-                     defenses=[one.described() for one in named], resume=resume, observe=watch)  # fmt: skip
+    return train(
+        rows(texts),
+        tiny_origin(dropout=0.05),
+        out,
+        options=OPTIONS.changed(epochs=epochs, learning_rate=0.02),
+        objective=combined_objective(named),
+        defenses=[item.described() for item in named],
+        resume=resume,
+        observe=watch,
+    )
 
-    whole = run(tmp_path / "whole")
-    assert whole.accuracy >= 0.9
+
+@pytest.mark.usefixtures("plain_page")
+def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path) -> None:
+    whole = trained(tmp_path / "whole", texts=30, epochs=2)
     with pytest.raises(RuntimeError, match="power cut"):
-        run(tmp_path / "cut", stop=40)
-    again = run(tmp_path / "cut", resume=True)
-    one, other = (found.load().model.state_dict() for found in (whole, again))
-    assert all(torch.equal(one[name], other[name]) for name in one)
+        trained(tmp_path / "cut", texts=30, epochs=2, stop=5)
+    again = trained(tmp_path / "cut", texts=30, epochs=2, resume=True)
+    first, second = (result.load().model.state_dict() for result in (whole, again))
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_page")
+def test_a_tiny_model_learns(tmp_path: Path) -> None:
+    assert trained(tmp_path / "m", texts=160, epochs=6).accuracy >= 0.9
 
 
 @pytest.mark.parametrize("preset", ["paper", "mnli", "albert-sst2", "albert-mnli", "ranmask-authors"])

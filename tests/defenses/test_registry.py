@@ -1,31 +1,19 @@
-"""Defenses by name: options, presets, order, and what bad references are told."""
+"""Defenses by name: options, presets, and the errors of bad references."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+import subprocess
+import sys
 
 import pytest
 
 import stockade as st
 from stockade.core.errors import OptionError
-from stockade.defenses.chain import check_order, combined_objective, combined_rewrite, wrap
 from stockade.defenses.defended import Defended
-from stockade.defenses.registry import NamedDefense, defenses, make_defense, make_defenses
-from stockade.jobs import ModelOptions
+from stockade.defenses.registry import defenses, make_defense
 from stockade.models.language import LanguageModels
 from tests.toys import WeightVictim
-
-
-class TrainingOnly:
-    """Does nothing when asked."""
-
-    def objective(self, kit: object) -> object:
-        raise NotImplementedError
-
-
-def training_only(name: str = "harder") -> NamedDefense:
-    return NamedDefense(name=name, preset="paper", key=name, method=TrainingOnly())
 
 
 def test_options_come_from_the_preset_then_the_reference_then_keywords() -> None:
@@ -46,7 +34,7 @@ def test_every_defense_has_a_paper_a_summary_and_usable_presets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "said"),
+    ("reference", "message"),
     [
         ("ranmsk", 'There is no defense "ranmsk".*Did you mean "ranmask"'),
         ("ranmask@author", "preset of ranmask"),
@@ -56,70 +44,47 @@ def test_every_defense_has_a_paper_a_summary_and_usable_presets() -> None:
         ("ranmask:rate=0", "share of words between 0 and 1"),
     ],
 )
-def test_bad_references(reference: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_references(reference: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         make_defense(reference)
-
-
-def test_what_only_trains_stands_nearest_to_the_model() -> None:
-    check_order([make_defense("ranmask"), training_only()])
-    with pytest.raises(OptionError, match="from the outside in, as in --defense ranmask --defense harder"):
-        check_order([training_only(), make_defense("ranmask")])
-
-
-def test_wrapping_leaves_out_what_only_trains() -> None:
-    victim = WeightVictim({})
-    model = wrap(victim, [make_defense("ranmask"), training_only()], seed=4)
-    assert isinstance(model, Defended)
-    assert (model.name, model.seed, model.inner) == ("ranmask", 4, victim)
-    assert wrap(victim, [training_only()]) is victim
 
 
 def test_a_model_can_be_defended_from_python() -> None:
     model = st.defend(WeightVictim({"good": 1.0}), "ranmask", rate=0.5, copies=3)
     assert isinstance(model, Defended)
     assert model.labels == ("negative", "positive")
-    assert model.fingerprint() != st.defend(WeightVictim({}), "ranmask", rate=0.4, copies=3).fingerprint()  # type: ignore[attr-defined]
+    other = st.defend(WeightVictim({}), "ranmask", rate=0.4, copies=3)
+    assert isinstance(other, Defended)
+    assert model.fingerprint() != other.fingerprint()
     with pytest.raises(OptionError, match="No defense was named"):
-        st.defend(WeightVictim({}))
+        st.defend(WeightVictim({}), [])
     with pytest.raises(OptionError, match="single defense"):
-        st.defend(WeightVictim({}), "ranmask", "ranmask", rate=0.2)
+        st.defend(WeightVictim({}), ["safer", "ranmask"], rate=0.2)
 
 
-def test_none_is_the_bare_model() -> None:
-    victim = WeightVictim({})
-    assert not isinstance(ModelOptions(defenses=["none"]).load(victim), Defended)
-    assert isinstance(ModelOptions(defenses=["ranmask"]).load(victim), Defended)
-
-
-def test_the_order_is_looked_at_in_training_too() -> None:
-    with pytest.raises(OptionError, match="so it cannot stand around ranmask"):
-        combined_objective([training_only(), make_defense("ranmask")])
-    assert combined_objective([make_defense("fuse")]) is None
-
-
-@dataclass(frozen=True)
-class Signing:
-    """Writes its name behind every training text."""
-
-    name: str = "signing"
-
-    def rewrite(
-        self, inputs: Sequence[str], labels: Sequence[int], classes: tuple[str, ...], seed: int
-    ) -> tuple[list[str], Sequence[int]]:
-        return [f"{one} {self.name}" for one in inputs], labels
-
-
-def test_the_innermost_defense_rewrites_first() -> None:
-    outer, inner = make_defenses([Signing("outer"), Signing("inner")])
-    rewrite = combined_rewrite([outer, make_defense("fuse"), inner])
-    assert rewrite is not None
-    assert rewrite(["a", "b"], [0, 1], ("n", "p"), 0) == (["a inner outer", "b inner outer"], [0, 1])
-    assert combined_rewrite([make_defense("fuse")]) is None
-
-
-def test_a_loaded_model_has_the_seed_and_the_language_models_of_its_run() -> None:
-    language = LanguageModels("a-masked-lm", "an-encoder")
-    model = ModelOptions(defenses=["ranmask"]).load(WeightVictim({}), seed=4, language=language)
+def test_a_defended_model_has_the_seed_and_the_language_models_it_was_given() -> None:
+    model = st.defend(WeightVictim({}), "ranmask", seed=4, mlm="a-masked-lm", encoder="an-encoder")
     assert isinstance(model, Defended)
-    assert (model.seed, model.language) == (4, language)
+    assert (model.seed, model.language) == (4, LanguageModels("a-masked-lm", "an-encoder"))
+
+
+def test_every_option_of_every_defense_is_named_in_its_documentation() -> None:
+    for name, entry in defenses().items():
+        lines = (entry.implementation.__doc__ or "").split("Parameters\n", 1)[-1].splitlines()
+        documented = {
+            option
+            for line in lines
+            if re.fullmatch(r"    [a-z_]+(, [a-z_]+)*", line)
+            for option in line.strip().split(", ")
+        }
+        assert set(entry.options) <= documented, name
+
+
+def test_listing_the_defenses_imports_no_torch() -> None:
+    """`stockade ls defenses`, and attacks on functions inside a defense, must not wait for it."""
+    code = (
+        "import sys; from stockade.defenses.registry import defenses; "
+        "print(len(list(defenses().values())), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(len(defenses())), "False"]

@@ -279,7 +279,7 @@ def test_an_original_has_the_same_class_in_a_whole_search(tmp_path: Path) -> Non
     others = [original.replace(3, word) for word in ("movie", "picture", "story", "show", "plot", "play")]
     for draws in ("fresh", "fixed"):
         seen.clear()
-        model = Defended(name="route", defense=Watched(str(path), draws=draws), inner=VICTIM)  # type: ignore[arg-type]
+        model = Defended(name="route", defense=Watched(detector=str(path), draws=draws), inner=VICTIM)  # type: ignore[arg-type]
         view = model.surrogate()
         assert view is not None
         make_scoring(view).answer_scores([Score(others, draw=Draw(3, 0))])
@@ -295,7 +295,7 @@ def test_bad_input(tmp_path: Path, file: str) -> None:
     with pytest.raises(OptionError, match=r"missing\.json cannot be read .*stockade detector MODEL RUN"):
         st.defend(VICTIM, "route", detector=str(tmp_path / "missing.json"))
     with pytest.raises(OptionError, match="route and ranmask cannot be combined"):
-        st.defend(VICTIM, f"route:detector={file}", "ranmask")
+        st.defend(VICTIM, [f"route:detector={file}", "ranmask"])
     content = json.loads(Path(file).read_text())
     for broken in ({}, {**content, "schema": 9}, {**content, "logistic": {}}, [1]):
         path = tmp_path / "broken.json"

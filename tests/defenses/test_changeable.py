@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stockade.defenses.changeable import changeable_tokens
-from stockade.models.zoo.tokenizer import word_tokenizer
+from stockade.models.zoo.tokenizers import word_tokenizer
 from tests.models.conftest import tiny_tokenizer
 from tests.models.test_masking import byte_level, sentence_piece
 

@@ -17,7 +17,7 @@ from stockade.defenses.chain import check_order, load_defenses, save_defenses, w
 from stockade.defenses.defended import Defended
 from stockade.defenses.hull import Hull, word_hulls
 from stockade.defenses.registry import make_defense
-from stockade.jobs import ModelOptions
+from stockade.experiment.inputs import defenses_around
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.defenses.firebert_kit import OpenVictim, write_table
 from tests.defenses.test_adv_hotflip import directions
@@ -165,9 +165,9 @@ def test_a_folder_keeps_what_stands_around_its_model(tmp_path: Path) -> None:
     save_defenses(tmp_path, [make_defense("hull@dne:copies=3")])
     (kept,) = load_defenses(tmp_path)
     assert kept.defense == Hull(start="dirichlet", steps=3, sparsity=0.0, clean=0.0, copies=3)
-    assert [one.entry.answers for one in ModelOptions().named_defenses(tmp_path)] == [True]
+    assert [item.entry.answers for item in defenses_around(tmp_path, None)] == [True]
     save_defenses(tmp_path, [make_defense("hull")])
-    assert [one.entry.answers for one in ModelOptions().named_defenses(tmp_path)] == [False]
+    assert [item.entry.answers for item in defenses_around(tmp_path, None)] == [False]
 
 
 def test_what_is_missing_is_said() -> None:
