@@ -110,7 +110,7 @@ def test_gradients_of_a_built_in_victim_agree_with_differences() -> None:
     """The gradient's promise: moving one word's vector a little changes the loss by the dot product."""
     import torch
 
-    from stockade.models import load_model
+    from stockade.models.adapters import load_model
     from stockade.models.huggingface import HuggingFaceClassifier
 
     model = load_model("builtin:sentiment-lstm", device="cpu")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import inspect
+import re
 import subprocess
 import sys
 
@@ -16,6 +18,13 @@ def test_every_attack_has_a_summary_and_a_paper_preset_that_can_be_made() -> Non
         assert next(iter(entry.presets)) == "paper"
         for preset in entry.presets:
             assert make_attack(name, preset).options.keys() == entry.options.keys()
+
+
+def test_every_option_is_described_in_the_documentation_of_its_class() -> None:
+    for entry in attacks().values():
+        doc = inspect.getdoc(entry.implementation) or ""
+        listed = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"^([a-z_, ]+?)(?: :.*)?$", doc, re.MULTILINE))))
+        assert set(entry.options) <= listed, f"{entry.name}: {set(entry.options) - listed}"
 
 
 def test_a_near_miss_is_answered_with_the_right_name() -> None:

@@ -1,1 +1,1 @@
-"""One published attack per file; `registry` finds them, `trial` runs one on one example."""
+"""Published attacks: one per file, found by name through `registry`; `trial` runs one on an example."""

@@ -55,7 +55,36 @@ _TEXTATTACK = {"threshold": 0.936338, "window": 15, "noun_verb_exchange": True, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BAE(WordAttack):
-    """Replaces words by, or inserts, what a masked LM finds likely there."""
+    """Replaces words by, or inserts, what a masked LM finds likely there.
+
+    Parameters
+    ----------
+    mode : {"R", "I", "R/I", "R+I"}
+        Replace, insert, either per word, or both.
+    proposals : int
+        How many words the masked LM proposes at each place.
+    scale : {"cosine", "angular", "tf"}
+        The scale of `threshold` and `short`; see `similarity.py`.
+    threshold : float
+        The least similarity of a candidate with the reference.
+    window : int, optional
+        Compare only so many words around the edit; none compares whole texts.
+    reference : {"original", "previous"}
+        Compare with the original, or with the text before the edit.
+    short : float, optional
+        The threshold for texts shorter than the window; none does not compare them.
+    same_pos : bool
+        Replacements must keep the part of speech.
+    noun_verb_exchange : bool
+        Nouns and verbs may replace each other.
+    stop_words : {"none", "function", "nltk", "nltk-cased"}
+        Words that are never changed.
+    score_first : bool
+        Score every proposal and compare only those that matter: the same result with more queries and far fewer
+        sentence vectors. Faster when the victim is cheaper than the sentence encoder.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`.
+    """
 
     mode: Mode = "R"
     proposals: int = 50
@@ -64,14 +93,10 @@ class BAE(WordAttack):
     window: int | None = None
     reference: Reference = "original"
     short: float | None = None
-    """The threshold for texts shorter than the window; none means that they are not compared."""
     same_pos: bool = True
     noun_verb_exchange: bool = False
     stop_words: StopList = "none"
     score_first: bool = False
-    """Ask the victim about every proposal and compare only those that matter: the same result with more queries and
-    far fewer sentence vectors. Faster when the victim is cheaper than the sentence encoder.
-    """
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
@@ -109,23 +134,23 @@ class BAE(WordAttack):
         return Outcome.failed("every word was tried", current)
 
     async def _candidates(self, text: Text, index: int, operations: Sequence[Operation]) -> Sequence[Text]:
-        """What the masked LM proposes for the operations at one word, as far as it is a whole word."""
+        """The texts that the masked LM proposes for the operations at a word; pieces of words are left out."""
         hidden = [_hide(text, index, operation) for operation in operations]
         fillings = await Fill(hidden, self.proposals)
         candidates: list[Text] = []
-        for operation, (masked, place), found in zip(operations, hidden, fillings, strict=True):
-            own = text.words[index] if operation == "replace" else ""
-            words = [f.word for f in found if f.whole and f.word.isalpha() and is_single_word(f.word)]
-            words = [word for word in dict.fromkeys(words) if word.lower() != own.lower()]
+        for operation, (masked, place), proposals in zip(operations, hidden, fillings, strict=True):
+            replaced = text.words[index] if operation == "replace" else ""
+            words = [p.word for p in proposals if p.whole and p.word.isalpha() and is_single_word(p.word)]
+            words = [word for word in dict.fromkeys(words) if word.lower() != replaced.lower()]
             if operation == "replace":
-                candidates += [text.replace(index, match_case(word, own)) for word in words]
+                candidates += [text.replace(index, match_case(word, replaced)) for word in words]
             else:
                 candidates += [masked.replace(place, word) for word in words]
         return self.written(candidates, text, index)
 
 
 def _hide(text: Text, index: int, operation: Operation) -> tuple[Text, int]:
-    """The text with a place for the masked LM to fill; what is written there meanwhile is never seen."""
+    """The text with a place for the masked LM to fill; what stands there meanwhile is never read."""
     if operation == "replace":
         return text, index
     if operation == "insert_before":

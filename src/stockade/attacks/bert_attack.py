@@ -62,29 +62,52 @@ _TEXTATTACK = {
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BertAttack(WordAttack):
-    """Swaps words for what a masked LM that reads them would also write there."""
+    """Swaps words for what a masked LM that reads them would also write there.
+
+    Parameters
+    ----------
+    guesses : int
+        How many guesses of the masked LM are taken at each place.
+    min_score : float
+        The raw score below which a guess, and all after it, are not tried.
+    per_piece : int
+        Guesses per piece of a word of several pieces.
+    combinations : int
+        How many combinations of them are ranked.
+    unknown : str
+        What hides a word when its importance is measured.
+    antonyms : {"wordnet", "vectors", "allow"}
+        Drop guesses that are antonyms in WordNet, or whose vectors are further than `min_word_cosine` from the word's,
+        or none. Made for sentiment; allow them where opposites do not matter.
+    min_word_cosine : float
+        For `antonyms=vectors`.
+    stop_words : {"none", "function", "nltk", "nltk-cased"}
+        Words that are never changed, nor written unless `write_stop_words` is set.
+    write_stop_words : bool
+        Allow stop words as substitutes.
+    read_again : bool
+        Let the masked LM read the current text at every word, instead of the original once.
+    threshold : float, optional
+        The least cosine of the whole text with the original; none compares nothing.
+    round_up : bool
+        Round the number of words that may change up instead of down.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`; at most 40 % of the words change unless told otherwise.
+    """
 
     guesses: int = 48
     min_score: float = 0.0
-    """The raw score below which a guess, and all after it, are not tried."""
     per_piece: int = 4
     combinations: int = 24
     unknown: str = "[UNK]"
     antonyms: Literal["wordnet", "vectors", "allow"] = "wordnet"
-    """Drop guesses that are antonyms in WordNet, or whose vectors are further than `min_word_cosine` from the word's,
-    or none. Made for sentiment; allow them where opposites do not matter.
-    """
     min_word_cosine: float = 0.4
     stop_words: StopList = "function"
     write_stop_words: bool = False
-    """Allow stop words as substitutes."""
     read_again: bool = False
-    """Let the masked LM read the text as it is then at every word, instead of the original once."""
     threshold: float | None = None
-    """The least cosine of the whole text with the original; none is not asked."""
     max_changed: float | None = 0.4
     round_up: bool = False
-    """Round the number of words that may change up instead of down."""
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
@@ -115,9 +138,9 @@ class BertAttack(WordAttack):
         return Outcome.failed("every word was tried", current)
 
     async def _candidates(self, text: Text, index: int, pieces: Pieces) -> Sequence[Text]:
-        own = text.words[index]
-        words = self._usable(own, await self._substitutes(pieces))
-        candidates: Sequence[Text] = [text.replace(index, match_case(word, own)) for word in words]
+        word = text.words[index]
+        substitutes = self._usable(word, await self._substitutes(pieces))
+        candidates: Sequence[Text] = [text.replace(index, match_case(item, word)) for item in substitutes]
         constraint = self.limits(None if self.threshold is None else Similarity("cosine", self.threshold))
         candidates = self.written(candidates, text, index)
         return candidates if constraint is None else await constraint.keep(candidates, text, index)
@@ -134,34 +157,34 @@ class BertAttack(WordAttack):
         ranked = sorted(zip(perplexities, rows, strict=True), key=lambda pair: round(pair[0], 3))
         return ["".join(filling.word for filling in row) for _, row in ranked if row[0].whole]
 
-    def _usable(self, own: str, words: Sequence[str]) -> list[str]:
-        opposes = self._opposes(own)
+    def _usable(self, word: str, substitutes: Sequence[str]) -> list[str]:
+        opposes = self._opposes(word)
         return [
-            word
-            for word in dict.fromkeys(words)
-            if word.isalpha()
-            and is_single_word(word)
-            and word.lower() != own.lower()
-            and not opposes(word)
-            and (self.write_stop_words or not is_stop_word(word, self.stop_words))
+            substitute
+            for substitute in dict.fromkeys(substitutes)
+            if substitute.isalpha()
+            and is_single_word(substitute)
+            and substitute.lower() != word.lower()
+            and not opposes(substitute)
+            and (self.write_stop_words or not is_stop_word(substitute, self.stop_words))
         ]
 
-    def _opposes(self, own: str) -> Callable[[str], bool]:
+    def _opposes(self, word: str) -> Callable[[str], bool]:
         """What is taken for an antonym of a word; words without vectors oppose nothing."""
         if self.antonyms == "wordnet":
-            opposites = load_wordnet().antonyms(own)
-            return lambda word: word.lower() in opposites
+            opposites = load_wordnet().antonyms(word)
+            return lambda other: other.lower() in opposites
         if self.antonyms == "vectors":
             table = load_neighbours()
-            return lambda word: (cosine := table.cosine(own, word)) is not None and cosine < self.min_word_cosine
-        return lambda word: False
+            return lambda other: (cosine := table.cosine(word, other)) is not None and cosine < self.min_word_cosine
+        return lambda other: False
 
 
 def best_combinations(pieces: Sequence[Sequence[Filling]], count: int) -> Iterator[tuple[Filling, ...]]:
     """The `count` combinations of one guess per piece with the largest sums of scores, largest first.
 
-    Each piece's guesses fall in score, so the next best differs from one already seen by one step in one piece: no
-    more than count × pieces combinations are ever looked at, however many there are.
+    Each piece's guesses fall in score, so the next best differs from an earlier one by one step in one piece: no more
+    than count × pieces combinations are ever looked at.
     """
     if not all(pieces):
         return
@@ -170,7 +193,7 @@ def best_combinations(pieces: Sequence[Sequence[Filling]], count: int) -> Iterat
         return sum(piece[at].score for piece, at in zip(pieces, choice, strict=True))
 
     start = (0,) * len(pieces)
-    queue, seen = [(-total(start), start)], {start}
+    queue, queued = [(-total(start), start)], {start}
     for _ in range(count):
         if not queue:
             return
@@ -178,6 +201,6 @@ def best_combinations(pieces: Sequence[Sequence[Filling]], count: int) -> Iterat
         yield tuple(piece[at] for piece, at in zip(pieces, choice, strict=True))
         for place, at in enumerate(choice):
             step = (*choice[:place], at + 1, *choice[place + 1 :])
-            if at + 1 < len(pieces[place]) and step not in seen:
-                seen.add(step)
+            if at + 1 < len(pieces[place]) and step not in queued:
+                queued.add(step)
                 heapq.heappush(queue, (-total(step), step))

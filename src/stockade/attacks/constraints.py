@@ -31,8 +31,8 @@ Reference = Literal["original", "previous"]
 class Constraint(ABC):
     """A filter of edited texts.
 
-    `keep` is given candidates that all come from `before` by an edit at the word `index` (for an insertion, its
-    anchor), and returns those that hold, in order. It may await requests of the engine; one that does is `costly`.
+    `keep` gets candidates that all come from `before` by an edit at the word `index` (for an insertion, its anchor),
+    and returns those that hold, in order. A constraint that awaits requests of the engine is `costly`.
     """
 
     name: ClassVar[str]
@@ -61,8 +61,8 @@ class Constraint(ABC):
         return self if self.costly else None
 
     def __str__(self) -> str:
-        given = [(field.name, getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
-        arguments = ", ".join(f"{name}={value}" for name, value in given if value is not None)
+        values = [(field.name, getattr(self, field.name)) for field in fields(self)]  # type: ignore[arg-type]
+        arguments = ", ".join(f"{name}={value}" for name, value in values if value is not None)
         return f"{self.name}({arguments})" if arguments else self.name
 
 
@@ -74,17 +74,17 @@ class Both(Constraint):
     parts: tuple[Constraint, ...]
 
     @classmethod
-    def of(cls, *given: Constraint) -> Constraint:
-        parts = [part for one in given for part in (one.parts if isinstance(one, Both) else (one,))]
+    def of(cls, *constraints: Constraint) -> Constraint:
+        parts = [part for item in constraints for part in (item.parts if isinstance(item, Both) else (item,))]
         return cls(tuple(sorted(parts, key=lambda part: part.costly)))
 
     async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
-        kept = list(candidates)
+        remaining = list(candidates)
         for part in self.parts:
-            if not kept:
+            if not remaining:
                 break
-            kept = await part.keep(kept, before, index)
-        return kept
+            remaining = await part.keep(remaining, before, index)
+        return remaining
 
     @property
     def cheap_part(self) -> Constraint | None:
@@ -98,16 +98,17 @@ class Both(Constraint):
         return " & ".join(str(part) for part in self.parts)
 
 
-def conjunction(*given: Constraint | None) -> Constraint | None:
-    """All of the constraints that there are; None if there is none."""
-    parts = [one for one in given if one is not None]
+def conjunction(*constraints: Constraint | None) -> Constraint | None:
+    """All of the constraints that there are, in one; None if there is none."""
+    parts = [constraint for constraint in constraints if constraint is not None]
     return parts[0] if len(parts) == 1 else Both.of(*parts) if parts else None
 
 
 @dataclass(frozen=True, slots=True)
 class SamePos(Constraint):
-    """A replacement reads as the same part of speech as the word it replaces, tagged in its place. An insertion
-    replaces nothing and passes.
+    """A replacement is of the same part of speech as the word it replaces, tagged in its place.
+
+    An insertion replaces nothing and passes. `noun_verb_exchange` lets nouns and verbs replace each other.
     """
 
     name: ClassVar[str] = "same-pos"
@@ -119,25 +120,25 @@ class SamePos(Constraint):
         if not words:
             return list(candidates)
         tagger = load_tagger()
-        own = tagger.tag_word(before.words, index)
+        tag = tagger.tag_word(before.words, index)
         tags = dict(zip(words, tagger.tag_candidates(before.words, index, words), strict=True))
         return [
             text
             for text, word in zip(candidates, swapped, strict=True)
-            if word is None or compatible(own, tags[word], self.noun_verb_exchange)
+            if word is None or compatible(tag, tags[word], self.noun_verb_exchange)
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class KeepStopWords(Constraint):
-    """Stop words are not replaced, and no word is replaced by one."""
+    """Stop words are not replaced, and no word is replaced by a stop word; `words` names the list."""
 
     name: ClassVar[str] = "stop-words"
     words: StopList = "nltk"
 
     async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:
-        own = is_stop_word(before.words[index], self.words)
-        return [text for text in candidates if len(text) != len(before) or not (own or self._writes(text, index))]
+        replaces = is_stop_word(before.words[index], self.words)
+        return [text for text in candidates if len(text) != len(before) or not (replaces or self._writes(text, index))]
 
     def _writes(self, text: Text, index: int) -> bool:
         return is_stop_word(text.words[index], self.words)
@@ -145,8 +146,9 @@ class KeepStopWords(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class MaxEditDistance(Constraint):
-    """The Levenshtein distances of all edits add up to no more than `limit`; an inserted or deleted word costs its
-    letters and a blank.
+    """The Levenshtein distances of all edits add up to no more than `limit`.
+
+    An inserted or deleted word costs its letters and a blank.
     """
 
     name: ClassVar[str] = "edit-distance"
@@ -170,8 +172,9 @@ def edit_distance(text: Text) -> int:
 
 @dataclass(frozen=True, slots=True)
 class MaxChanged(Constraint):
-    """At most that many words replaced, inserted or deleted: a share of the original's words (rounded down), a
-    number, or the smaller of both.
+    """At most so many words are replaced, inserted or deleted.
+
+    A `share` of the original's words (rounded down), a number of `words`, or the smaller of both.
     """
 
     name: ClassVar[str] = "max-changed"
@@ -196,11 +199,20 @@ class MaxChanged(Constraint):
 
 @dataclass(frozen=True, slots=True)
 class Similarity(Constraint):
-    """How alike an edited text must stay: at least `threshold` on a scale, on the whole text or in a window around
-    the edit.
+    """An edited text stays similar: at least `threshold`, on the whole text or in a window around the edit.
 
-    `reference` is the text it is compared with: the original, or the text just before this edit (then drift adds up).
-    `short` is the threshold on the same scale for texts shorter than the window; None does not look at them at all.
+    Parameters
+    ----------
+    scale : {"cosine", "angular", "tf"}
+        The scale of `threshold` and `short`; see `similarity.py`.
+    threshold : float
+        The least similarity.
+    window : int, optional
+        Compare only so many words around the edit; None compares whole texts.
+    reference : {"original", "previous"}
+        Compare with the original, or with the text before this edit (then drift adds up).
+    short : float, optional
+        The threshold for texts shorter than the window; None does not compare them.
     """
 
     name: ClassVar[str] = "similarity"
@@ -212,7 +224,7 @@ class Similarity(Constraint):
     short: float | None = None
 
     def limit(self, words: int) -> float | None:
-        """The least cosine for a text of that many words; None where nothing is asked."""
+        """The least cosine for a text of that many words; None where nothing is compared."""
         if self.window is not None and words < self.window:
             return None if self.short is None else to_cosine(self.short, self.scale)
         return to_cosine(self.threshold, self.scale)
@@ -239,8 +251,8 @@ class Similarity(Constraint):
         strings = [self._part(base, anchor if anchor is not None else index, 0)]
         strings += [self._part(text, index, len(text) - len(before)) for text in candidates]
         vectors = await Embed(strings)
-        found: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
-        return found
+        cosines: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
+        return cosines
 
     def _part(self, text: Text, index: int, longer: int) -> str:
         if self.window is None:
@@ -252,18 +264,18 @@ class Similarity(Constraint):
 CONSTRAINTS: Mapping[str, type[Any]] = {
     kind.name: kind for kind in (KeepStopWords, MaxChanged, MaxEditDistance, SamePos, Similarity)
 }
-_ONE = re.compile(r"\s*([A-Za-z-]+)\s*(?:\(([^()]*)\))?\s*")
+_PART = re.compile(r"\s*([A-Za-z-]+)\s*(?:\(([^()]*)\))?\s*")
 
 
 def parse_constraint(written: str) -> Constraint:
     """The constraint of an expression; `str` of a constraint gives the expression back."""
-    found = conjunction(*(_parse_one(part, written) for part in written.split("&")))
-    assert found is not None
-    return found
+    constraint = conjunction(*(_parse_part(part, written) for part in written.split("&")))
+    assert constraint is not None
+    return constraint
 
 
-def _parse_one(part: str, written: str) -> Constraint:
-    match = _ONE.fullmatch(part)
+def _parse_part(part: str, written: str) -> Constraint:
+    match = _PART.fullmatch(part)
     if match is None:
         raise OptionError(
             f'"{part.strip()}" in the constraint "{written}" is not of the form name(value, option=value), '
@@ -284,12 +296,12 @@ def _parse_one(part: str, written: str) -> Constraint:
 
 def _arguments(name: str, kind: Any, written: str) -> dict[str, str]:
     order = [field.name for field in fields(kind)]
-    given: dict[str, str] = {}
+    arguments: dict[str, str] = {}
     for place, item in enumerate(filter(None, (item.strip() for item in written.split(",")))):
         option, equals, value = item.partition("=")
         if not equals:
             if place >= len(order):
                 raise OptionError(f"The constraint {name} takes at most {len(order)} values ({', '.join(order)}).")
             option, value = order[place], item
-        given[option.strip().replace("-", "_")] = value.strip()
-    return given
+        arguments[option.strip().replace("-", "_")] = value.strip()
+    return arguments

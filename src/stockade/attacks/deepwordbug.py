@@ -50,7 +50,27 @@ Scoring = Literal["combined", "temporal", "tail", "replace-1"]
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeepWordBug(WordAttack):
-    """Misspells the words the model relies on most, within an edit distance of 30."""
+    """Misspells the words the model relies on most, within an edit distance of 30.
+
+    Parameters
+    ----------
+    scoring : {"combined", "temporal", "tail", "replace-1"}
+        How the importance of a word is measured.
+    transforms : tuple of {"swap", "substitute", "delete", "insert", "homoglyph"}
+        The ways to misspell a word.
+    max_edit_distance : int
+        The largest sum of the words' Levenshtein distances to the original.
+    one_shot : bool
+        Misspell without looking at the model, then ask once; otherwise greedy.
+    stop_words : {"none", "function", "nltk", "nltk-cased"}
+        Words that are never changed.
+    tail_weight : float
+        The lambda of the combined score: temporal + lambda * tail.
+    unknown : str
+        What hides a word for `scoring=replace-1`.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`.
+    """
 
     scoring: Scoring = "combined"
     transforms: tuple[Transform, ...] = ("swap", "substitute", "delete", "insert")
@@ -58,12 +78,11 @@ class DeepWordBug(WordAttack):
     one_shot: bool = True
     stop_words: StopList = "none"
     tail_weight: float = 1.0
-    """The lambda of the combined score."""
     unknown: str = "[UNK]"
 
     def __post_init__(self) -> None:
         if not self.transforms:
-            raise OptionError(f"deepwordbug needs at least one transform (known: {', '.join(TRANSFORMS)}).")
+            raise OptionError(f"deepwordbug needs at least one transform (there are: {', '.join(TRANSFORMS)}).")
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text

@@ -60,23 +60,45 @@ _FAST: dict[str, Any] = {"likely": None, "max_drop": 5.0, "generations": 40}
 @published("genetic", paper="Alzantot et al. 2018", presets={"paper": {}, "textattack": _TEXTATTACK})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Genetic(WordAttack):
-    """Breeds word swaps over generations and keeps what lowers the true class."""
+    """Breeds word swaps over generations and keeps what lowers the true class.
+
+    Parameters
+    ----------
+    population : int
+        Members of a generation.
+    generations : int
+        How many are bred.
+    neighbours : int
+        How many near neighbours of a word may replace it.
+    max_squared_distance : float
+        How far a neighbour's counter-fitted vector may be.
+    likely : int, optional
+        Try only so many neighbours of a word: those a masked LM finds likeliest in its place; none asks no LM.
+    max_drop : float, optional
+        Try only neighbours whose log-probability on the original text is at most so far below the word's.
+    lm_window : int
+        How many words to either side the masked LM reads.
+    temperature : float
+        Parents are drawn with probability softmax(score / temperature).
+    stop_words : {"none", "function", "nltk", "nltk-cased"}
+        Words that are never changed.
+    round_up : bool
+        Round the number of words that may change up instead of down.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`; at most a fifth of the words change unless told otherwise, but always one may.
+    """
 
     population: int = 60
     generations: int = 20
     neighbours: int = 8
     max_squared_distance: float = 0.5
     likely: int | None = 4
-    """Try only so many neighbours of a word: those a masked LM finds likeliest in its place; none asks no LM."""
     max_drop: float | None = None
-    """Try only neighbours whose log-probability on the original text is at most so far below the word's own."""
     lm_window: int = 6
-    """How many words to either side the masked LM sees."""
     temperature: float = 0.3
     stop_words: StopList = "function"
     max_changed: float | None = 0.2
     round_up: bool = False
-    """Round the number of words that may change up instead of down."""
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         sites = await self._sites(example)
@@ -91,7 +113,7 @@ class Genetic(WordAttack):
                 return Outcome.found(best.text)
             chances = parent_chances([example.score(member.scores) for member in members], self.temperature)
             couples = [rng.choices(members, chances, k=2) for _ in members[1:]]
-            children = [crossover(one, other, allowed, rng) for one, other in couples]
+            children = [crossover(mother, father, allowed, rng) for mother, father in couples]
             members = [best, *await self._perturbed(example, children, sites, allowed, rng)]
         best = max(members, key=lambda member: example.gain(member.scores))
         if example.fooled(best.scores):
@@ -103,24 +125,24 @@ class Genetic(WordAttack):
         for index in changeable(example, self.stop_words):
             word = text.words[index]
             near = table.neighbours(word, count=50, max_squared_distance=self.max_squared_distance)
-            words = [match_case(one.word, word) for one in near if is_single_word(one.word)][: self.neighbours]
+            words = [match_case(item.word, word) for item in near if is_single_word(item.word)][: self.neighbours]
             if words:
                 sites[index] = Site(tuple(words), len(near))
         return sites if self.max_drop is None else await self._plausible(text, sites, self.max_drop)
 
     async def _plausible(self, text: Text, sites: dict[int, Site], max_drop: float) -> dict[int, Site]:
-        """The sites with the words that fit where they would stand hardly worse than the word that stands there."""
-        asked = await WordProbabilities(
-            [self._question(text, i, (text.words[i], *site.words)) for i, site in sites.items()]
+        """The sites with the words that are hardly less likely in their place than the word that stands there."""
+        answers = await WordProbabilities(
+            [self._question_at(text, i, (text.words[i], *site.words)) for i, site in sites.items()]
         )
         plausible = {}
-        for (index, site), (own, *chances) in zip(sites.items(), asked, strict=True):
-            words = tuple(w for w, chance in zip(site.words, chances, strict=True) if chance >= own - max_drop)
+        for (index, site), (standing, *chances) in zip(sites.items(), answers, strict=True):
+            words = tuple(w for w, chance in zip(site.words, chances, strict=True) if chance >= standing - max_drop)
             if words:
                 plausible[index] = Site(words, site.weight)
         return plausible
 
-    def _question(self, text: Text, index: int, words: Sequence[str]) -> tuple[Text, int, Sequence[str]]:
+    def _question_at(self, text: Text, index: int, words: Sequence[str]) -> tuple[Text, int, Sequence[str]]:
         start = max(0, index - self.lm_window)
         return text.part(start, index + self.lm_window + 1), index - start, words
 
@@ -147,12 +169,12 @@ class Genetic(WordAttack):
         words = [sites[index].words for _, index in places]
         if self.likely is None or not any(len(group) > self.likely for group in words):
             return words
-        asked = await WordProbabilities([self._question(text, i, sites[i].words) for text, i in places])
-        kept = []
-        for group, chances in zip(words, asked, strict=True):
+        answers = await WordProbabilities([self._question_at(text, i, sites[i].words) for text, i in places])
+        likeliest = []
+        for group, chances in zip(words, answers, strict=True):
             ranked = sorted(range(len(group)), key=lambda number: -round(chances[number], 3))
-            kept.append(tuple(group[number] for number in sorted(ranked[: self.likely])))
-        return kept
+            likeliest.append(tuple(group[number] for number in sorted(ranked[: self.likely])))
+        return likeliest
 
 
 def _draw(text: Text, sites: dict[int, Site], allowed: int, rng: Random) -> int | None:
@@ -171,10 +193,10 @@ def parent_chances(scores: Sequence[float], temperature: float) -> list[float]:
     return [power / sum(powers) for power in powers]
 
 
-def crossover(one: Member, other: Member, allowed: int, rng: Random) -> Text:
+def crossover(mother: Member, father: Member, allowed: int, rng: Random) -> Text:
     """Each word from either parent; changes beyond the allowed number are taken back, drawn at random."""
-    original, words = one.text.original, one.text.words
-    child = {i: rng.choice((words[i], other.text.words[i])) for i in range(len(words))}
+    original, words = mother.text.original, mother.text.words
+    child = {i: rng.choice((words[i], father.text.words[i])) for i in range(len(words))}
     changed = [i for i, word in child.items() if word != original.words[i]]
     for index in rng.sample(changed, max(0, len(changed) - allowed)):
         child[index] = original.words[index]

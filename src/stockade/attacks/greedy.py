@@ -78,7 +78,7 @@ async def greedy(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What came of a step: a text that fools the model, or the best one that helps, or neither."""
+    """What came of a step: a text that fools the model, or the best that helps, or neither."""
 
     winner: Text | None = None
     best: Text | None = None
@@ -96,8 +96,26 @@ async def take_step(
     score_first: bool,
     must_beat: float,
 ) -> Step:
-    """Of the candidates that hold the constraint the one that fools the model and is most similar; otherwise the one
-    with the most gain, if it beats `must_beat`.
+    """Take the candidate that fools the model and is most similar; otherwise the one with the most gain.
+
+    Parameters
+    ----------
+    example : Example
+        The text under attack.
+    current : Text
+        The text before the step.
+    index : int
+        The word that the candidates edit.
+    candidates : sequence of Text
+        What may be taken.
+    constraint : Constraint, optional
+        What a candidate must hold.
+    similarity : Similarity
+        Ranks candidates that fool the model.
+    score_first : bool
+        Ask the victim before the sentence encoder.
+    must_beat : float
+        The gain that a candidate must exceed if none fools the model.
     """
     early, late = constraint, None
     if constraint is not None and score_first:

@@ -33,7 +33,23 @@ from stockade.lexicon.stopwords import StopList, is_stop_word
 @published("hotflip", paper="Ebrahimi et al. 2018", presets={"paper": {}})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HotFlip(WordAttack):
-    """Flips words along the gradient of the model's loss (white box)."""
+    """Flips words along the gradient of the model's loss (white box).
+
+    Parameters
+    ----------
+    beam : int
+        How many flips, and how many texts, are kept at each step.
+    min_cosine : float
+        The least cosine between the vectors of a word and its replacement.
+    max_flips : int
+        How many words may be flipped.
+    same_pos : bool
+        Replacements must keep the part of speech.
+    stop_words : {"none", "function", "nltk", "nltk-cased"}
+        Words that are neither changed nor written.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`.
+    """
 
     beam: int = 10
     min_cosine: float = 0.8
@@ -66,51 +82,51 @@ class HotFlip(WordAttack):
         return Outcome.failed(f"no success with {flips} flips", beam[0] if best > example.gain(clean) else None)
 
     async def _flips(self, example: Example, text: Text, gradient: NDArray[np.float32], space: Space) -> list[Text]:
-        """The `beam` flips of one word with the largest first-order rise of the loss."""
-        found: list[tuple[float, int, str]] = []
+        """The `beam` flips of single words with the largest first-order rise of the loss."""
+        flips: list[tuple[float, int, str]] = []
         for index in changeable(example, self.stop_words):
-            own = space.position.get(text.words[index].lower())
-            if own is None or text.words[index] != text.original.words[index]:
+            position = space.position.get(text.words[index].lower())
+            if position is None or text.words[index] != text.original.words[index]:
                 continue
-            near = space.near(own, self.min_cosine)
-            rise = (space.vectors[near] - space.vectors[own]) @ gradient[index]
+            near = space.near(position, self.min_cosine)
+            rise = (space.vectors[near] - space.vectors[position]) @ gradient[index]
             best = np.argsort(-rise, kind="stable")[: self.beam]
-            found += [(float(rise[at]), index, space.words[near[at]]) for at in best]
-        found = [flip for flip in found if not is_stop_word(flip[2], self.stop_words)]
-        found.sort(key=lambda flip: (-round(flip[0], 6), flip[1], flip[2]))
-        return await self._of_same_kind(text, found)
+            flips += [(float(rise[at]), index, space.words[near[at]]) for at in best]
+        flips = [flip for flip in flips if not is_stop_word(flip[2], self.stop_words)]
+        flips.sort(key=lambda flip: (-round(flip[0], 6), flip[1], flip[2]))
+        return await self._of_same_kind(text, flips)
 
     async def _of_same_kind(self, text: Text, flips: list[tuple[float, int, str]]) -> list[Text]:
         tagger = load_tagger() if self.same_pos else None
         tags = tagger.universal(text.words) if tagger is not None else []
-        kept: list[Text] = []
+        texts: list[Text] = []
         for _, index, word in flips:
-            if len(kept) == self.beam:
+            if len(texts) == self.beam:
                 break
             changed = text.replace(index, match_case(word, text.words[index]))
             if tagger is None or tagger.universal(changed.words)[index] == tags[index]:
-                kept += await self.allowed([changed], text, index)
-        return kept
+                texts += await self.allowed([changed], text, index)
+        return texts
 
 
 class Space:
-    """A vocabulary as directions; nearness of a word is computed once."""
+    """A vocabulary as directions; the words near a word are computed once."""
 
     def __init__(self, vocabulary: WordVocabulary) -> None:
         self.words, self.vectors = vocabulary.words, vocabulary.vectors
         self.position = {word: index for index, word in enumerate(vocabulary.words)}
         norms = np.linalg.norm(self.vectors, axis=1, keepdims=True)
         self._directions = self.vectors / np.maximum(norms, 1e-12)
-        self._known: dict[tuple[int, float], NDArray[np.intp]] = {}
+        self._near: dict[tuple[int, float], NDArray[np.intp]] = {}
 
     def near(self, word: int, min_cosine: float) -> NDArray[np.intp]:
         """The other words whose vectors have at least that cosine with the word's."""
         key = (word, min_cosine)
-        if key not in self._known:
+        if key not in self._near:
             cosines = self._directions @ self._directions[word]
             cosines[word] = -1.0
-            self._known[key] = np.flatnonzero(cosines >= min_cosine)
-        return self._known[key]
+            self._near[key] = np.flatnonzero(cosines >= min_cosine)
+        return self._near[key]
 
 
 @lru_cache(maxsize=2)

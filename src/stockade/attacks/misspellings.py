@@ -70,7 +70,7 @@ _MAKERS: dict[Transform, tuple[Callable[[str, Random], str | None], int]] = {
     "insert": (_insert, 1),
     "homoglyph": (_homoglyph, 1),
 }
-"""Each transform with the distance it makes: known beforehand, so that a search need not measure it."""
+"""Each transform with the distance it makes: a search need not measure it."""
 
 
 @lru_cache(maxsize=65536)

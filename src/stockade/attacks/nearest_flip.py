@@ -4,12 +4,12 @@ The nearest such word is seldom among the nearest words: most near words fool no
 distance asks about thousands. Instead both numbers, how far the sentence vector moves and by what margin the victim is
 fooled, are estimated for every word from its input vector:
 
-1. A random sample of words is asked about exactly.
+1. A random sample of words is measured: the victim is asked about each.
 2. Kernel ridge regression (a Gaussian kernel on the input vectors) carries both numbers over to all words; its
    leave-one-out errors on the sample, times `caution`, say how far it may be off.
-3. Words that may fool the victim are asked about exactly, by rising estimated distance, until none that is left can be
-   nearer than the nearest found. Once as many of them are known as the sample has words, the estimate is made anew from
-   both: the new ones are those it must be right about.
+3. Words that may fool the victim are measured by rising estimated distance, until none that is left can be nearer than
+   the nearest so far. Once as many of them are measured as the sample has words, the estimate is made anew from both:
+   the new ones are those it must be right about.
 4. Only if none has fooled the victim, all other words follow, by falling estimated margin: the whole vocabulary is
    within reach.
 
@@ -40,9 +40,23 @@ _SURE = 0.99
 """The share of leave-one-out errors that the slack must cover before `caution` multiplies it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class NearestFlip:
-    """One scan: the words asked about so far, and the nearest that fooled the victim."""
+    """A scan of a vocabulary: the words measured so far, and the nearest that fooled the victim.
+
+    Parameters
+    ----------
+    attack : WordAttack
+        Whose constraint the candidates must hold.
+    example : Example
+        The text under attack.
+    index : int
+        The word to replace.
+    vocabulary : WordVocabulary
+        The words that may take its place.
+    sample, exhaustive, caution
+        As for `OneWord`.
+    """
 
     attack: WordAttack
     example: Example
@@ -53,50 +67,50 @@ class NearestFlip:
     caution: float
     best: Text | None = None
     best_distance: float = math.inf
-    _asked: dict[int, tuple[float, float]] = field(default_factory=dict)
+    _measured: dict[int, tuple[float, float]] = field(default_factory=dict)
     _home: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     _cut_short: bool = False
 
     async def search(self, rng: Random) -> Outcome:
         self._home = (await Represent([self.example.text]))[0][1]
-        own = self.example.text.words[self.index].lower()
-        words = [number for number, word in enumerate(self.vocabulary.words) if word.lower() != own]
+        replaced = self.example.text.words[self.index].lower()
+        words = [number for number, word in enumerate(self.vocabulary.words) if word.lower() != replaced]
         if self.exhaustive or len(words) <= 2 * self.sample or not self.vocabulary.vectors.shape[1]:
-            await self._ask(words)
+            await self._measure(words)
         else:
-            await self._ask(rng.sample(words, self.sample))
-            await self._ask_the_likely(words)
+            await self._measure(rng.sample(words, self.sample))
+            await self._measure_the_likely(words)
         if self.best is not None:
             return Outcome.found(self.best)
-        return Outcome.failed(f'no word of the vocabulary in place of "{own}" fools it')
+        return Outcome.failed(f'no word of the vocabulary in place of "{replaced}" fools it')
 
-    async def _ask_the_likely(self, words: list[int]) -> None:
+    async def _measure_the_likely(self, words: list[int]) -> None:
         await self._follow(self._estimate(), words, self.sample)
         estimate = self._estimate()
         await self._follow(estimate, words, len(words))
-        rest = sorted(self._unasked(words), key=lambda number: (-estimate.margins[number], number))
+        rest = sorted(self._unmeasured(words), key=lambda number: (-estimate.margins[number], number))
         for start in range(0, len(rest), _AT_ONCE):
             if self.best is not None:
                 break
-            await self._ask(rest[start : start + _AT_ONCE])
+            await self._measure(rest[start : start + _AT_ONCE])
 
     def _estimate(self) -> Estimate:
-        return Estimate.fitted(self.vocabulary.vectors, self._asked, self.caution)
+        return Estimate.fitted(self.vocabulary.vectors, self._measured, self.caution)
 
-    def _unasked(self, words: list[int]) -> list[int]:
-        return [number for number in words if number not in self._asked]
+    def _unmeasured(self, words: list[int]) -> list[int]:
+        return [number for number in words if number not in self._measured]
 
     async def _follow(self, estimate: Estimate, words: list[int], most: int) -> None:
         """Ask about at most so many words that may fool the victim and be nearer than the best, nearest first."""
-        likely = [number for number in self._unasked(words) if estimate.margin_may_be_positive(number)]
+        likely = [number for number in self._unmeasured(words) if estimate.margin_may_be_positive(number)]
         likely.sort(key=lambda number: (estimate.distances[number], number))
         for start in range(0, min(most, len(likely)), _AT_ONCE):
             if estimate.least_distance(likely[start]) > self.best_distance:
                 break
-            await self._ask(likely[start : min(most, start + _AT_ONCE)])
+            await self._measure(likely[start : min(most, start + _AT_ONCE)])
 
-    async def _ask(self, numbers: list[int]) -> None:
-        """Ask about these words exactly and keep the nearest that fools the victim."""
+    async def _measure(self, numbers: list[int]) -> None:
+        """Ask the victim about these words and remember the nearest that fools it."""
         for start in range(0, len(numbers), _AT_ONCE):
             if self._cut_short and self.best is not None:
                 return
@@ -108,7 +122,7 @@ class NearestFlip:
             for text, (scores, vector) in zip(allowed, answers, strict=False):
                 distance = round(float(np.abs(vector - self._home).sum()), 4)
                 if text in texts:
-                    self._asked[texts[text]] = (distance, margin(self.example, scores))
+                    self._measured[texts[text]] = (distance, margin(self.example, scores))
                 if self.example.fooled(scores) and distance < self.best_distance:
                     self.best, self.best_distance = text, distance
 
@@ -133,10 +147,10 @@ class Estimate:
         return float(self.distances[number] - self.distance_slack)
 
     @classmethod
-    def fitted(cls, vectors: NDArray[np.float32], known: dict[int, tuple[float, float]], caution: float) -> Estimate:
-        """Kernel ridge regression from the words whose numbers are known to all words."""
-        numbers = np.fromiter(known, dtype=np.intp)
-        values = np.array(list(known.values()), dtype=np.float64).reshape(-1, 2)
+    def fitted(cls, vectors: NDArray[np.float32], measured: dict[int, tuple[float, float]], caution: float) -> Estimate:
+        """Kernel ridge regression from the measured words to all words."""
+        numbers = np.fromiter(measured, dtype=np.intp)
+        values = np.array(list(measured.values()), dtype=np.float64).reshape(-1, 2)
         if len(numbers) == 0:
             nothing = np.zeros(len(vectors))
             return cls(nothing, nothing, math.inf, math.inf)
@@ -178,9 +192,9 @@ class GaussianKernel:
 def margin(example: Example, scores: Scores) -> float:
     """By how much the attacker leads, in logarithms of probabilities: positive where the model is fooled."""
     wanted = example.label if example.target is None else example.target
-    own = math.log(max(scores.probabilities[wanted], 1e-300))
+    level = math.log(max(scores.probabilities[wanted], 1e-300))
     rival = math.log(max(max(p for label, p in enumerate(scores.probabilities) if label != wanted), 1e-300))
-    return rival - own if example.target is None else own - rival
+    return rival - level if example.target is None else level - rival
 
 
 def _parts(size: int) -> list[NDArray[np.intp]]:

@@ -29,7 +29,7 @@ from random import Random
 from typing import Any, Literal
 
 from stockade.attacks.nearest_flip import NearestFlip
-from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, known_words, one_word_may_change
+from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, one_word_may_change, replacement_words
 from stockade.core.errors import OptionError
 from stockade.core.example import Example
 from stockade.core.protocols import AttentionQuery, WordVocabulary
@@ -41,23 +41,41 @@ from stockade.engine.requests import Attention, Score, Zeroed
 Where = Literal["gs", "asmin", "asmax"]
 How = Literal["gr", "ec"]
 _FIRST, _MOST = 16, 512
-"""Random words are asked about in growing groups: few are wasted on an easy text, few rounds on a hard one."""
+"""Random words are asked about in growing groups: an easy text wastes few, a hard one takes few rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWord(WordAttack):
-    """Replaces the one word the model itself points at, by any word it knows (white box)."""
+    """Replaces the word that the model itself points at, by any word of its vocabulary (white box).
+
+    Parameters
+    ----------
+    where : {"gs", "asmin", "asmax"}
+        Which word: the one missed most, or the one with the least or the most attention.
+    how : {"gr", "ec"}
+        By what: random words until one fools the model, or the one that moves the sentence vector least.
+    layer : int
+        The layer whose attention counts.
+    query : {"mean", "first"}
+        The query tokens whose attention counts: the mean over all, or the first.
+    exhaustive : bool
+        For `ec`: ask about every word of the vocabulary instead of those that an estimate cannot rule out.
+    sample : int
+        For `ec`: how many random words the estimate is made from.
+    caution : float
+        For `ec`: how many times its leave-one-out error the estimate may be off before a word is ruled out; more
+        asks more.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`.
+    """
 
     where: Where = "gs"
     how: How = "gr"
     layer: int = 0
     query: AttentionQuery = "mean"
     exhaustive: bool = False
-    """For `ec`: ask about every word of the vocabulary instead of those that an estimate cannot rule out."""
     sample: int = 512
-    """For `ec`: how many random words the estimate is made from."""
     caution: float = 1.0
-    """For `ec`: how many times its known error the estimate is given before a word is ruled out; more asks more."""
 
     def __post_init__(self) -> None:
         if self.sample < 1 or not 0 <= self.caution < math.inf:
@@ -68,13 +86,21 @@ class OneWord(WordAttack):
     async def search(self, example: Example, rng: Random) -> Outcome:
         if not one_word_may_change(example, self.max_changed):
             return Outcome.failed(NOT_EVEN_ONE)
-        vocabulary = await known_words()
+        vocabulary = await replacement_words()
         index = await self._weakest(example)
         if index is None:
             return Outcome.failed("the model reads no word of the text")
         if self.how == "gr":
             return await self._random_order(example, index, vocabulary, rng)
-        scan = NearestFlip(self, example, index, vocabulary, self.sample, self.exhaustive, self.caution)
+        scan = NearestFlip(
+            attack=self,
+            example=example,
+            index=index,
+            vocabulary=vocabulary,
+            sample=self.sample,
+            exhaustive=self.exhaustive,
+            caution=self.caution,
+        )
         return await scan.search(rng)
 
     async def _weakest(self, example: Example) -> int | None:
@@ -106,8 +132,8 @@ class OneWord(WordAttack):
 
 def replacements(text: Text, index: int, words: list[str]) -> list[Text]:
     """The text with each other word in that place, in the case of the word that stands there."""
-    own = text.words[index]
-    return [text.replace(index, match_case(word, own)) for word in words if word.lower() != own.lower()]
+    replaced = text.words[index]
+    return [text.replace(index, match_case(word, replaced)) for word in words if word.lower() != replaced.lower()]
 
 
 def _presets(where: str, how: str) -> dict[str, dict[str, Any]]:

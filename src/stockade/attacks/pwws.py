@@ -56,17 +56,32 @@ _TEXTATTACK = {"same_pos": "any", "stop_words": "nltk-cased", "choose_again": Tr
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PWWS(WordAttack):
-    """Swaps words for WordNet synonyms in order of probability weighted saliency."""
+    """Swaps words for WordNet synonyms in order of probability weighted saliency.
+
+    Parameters
+    ----------
+    same_pos : {"coarse", "fine", "any"}
+        Synonyms of the word's part of speech, of its fine-grained tag as well, or of any.
+    stop_words : {"none", "function", "nltk", "nltk-cased"}
+        Words that are never changed.
+    choose_again : bool
+        Choose each substitute on the current text, not once on the original; keep it only if it helps.
+    weight : {"drop", "score"}
+        dP_i as the fall of p_y, or as 1 - min p_y, which adds the same constant to every word that has a synonym.
+    unknown : str
+        What hides a word when its saliency is measured.
+    entities : str, optional
+        A table that `stockade lexicon entities` made: named entities are replaced by those of other classes.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`.
+    """
 
     same_pos: Literal["coarse", "fine", "any"] = "coarse"
     stop_words: StopList = "none"
     choose_again: bool = False
-    """Choose each substitute on the text as it is then, not once on the original; keep it only if it helps."""
     weight: Literal["drop", "score"] = "drop"
-    """dP_i as the fall of p_y, or as 1 - min p_y, which adds the same constant to every word that has a synonym."""
     unknown: str = "[UNK]"
     entities: str | None = None
-    """A table that `stockade lexicon entities` made: named entities are replaced by those of other classes."""
 
     def resources(self) -> Mapping[str, str]:
         """The table and what finds entities, if there is a table."""
@@ -95,7 +110,7 @@ class PWWS(WordAttack):
     ) -> dict[int, tuple[str | None, float]]:
         """For each word its best synonym on the original text, and dP."""
         offset = example.score(clean) if self.weight == "drop" else 0.0
-        candidates = [(i, swap) for i, found in synonyms.items() for swap in await self._swaps(example.text, i, found)]
+        candidates = [(i, swap) for i, words in synonyms.items() for swap in await self._swaps(example.text, i, words)]
         scored = await Score([swap for _, swap in candidates])
         best: dict[int, tuple[str | None, float]] = dict.fromkeys(synonyms, (None, 0.0))
         gains: dict[int, float] = {}
@@ -139,19 +154,19 @@ class PWWS(WordAttack):
             return {i: _usable(text.words[i], wordnet.synonyms(text.words[i])) for i in indices}
         tagger = load_tagger()
         tags = tagger.tag(text.words)
-        found: dict[int, Sequence[str]] = {}
+        synonyms: dict[int, Sequence[str]] = {}
         for i in indices:
             word, pos = text.words[i], wordnet_pos(tags[i])
-            found[i] = [] if pos is None else _usable(word, wordnet.synonyms(word, pos))
-            if found[i] and pos is not None and self.same_pos == "fine":
-                own = set(wordnet.lemmas(word.lower(), pos))
-                fine = tagger.tag_candidates(text.words, i, found[i])
-                found[i] = [
+            synonyms[i] = [] if pos is None else _usable(word, wordnet.synonyms(word, pos))
+            if synonyms[i] and pos is not None and self.same_pos == "fine":
+                lemmas = set(wordnet.lemmas(word.lower(), pos))
+                fine = tagger.tag_candidates(text.words, i, synonyms[i])
+                synonyms[i] = [
                     synonym
-                    for synonym, tag in zip(found[i], fine, strict=True)
-                    if tag == tags[i] and not own & set(wordnet.lemmas(synonym.lower(), pos))
+                    for synonym, tag in zip(synonyms[i], fine, strict=True)
+                    if tag == tags[i] and not lemmas & set(wordnet.lemmas(synonym.lower(), pos))
                 ]
-        return found
+        return synonyms
 
 
 def softmax(values: Sequence[float]) -> list[float]:
@@ -168,8 +183,10 @@ def _usable(word: str, synonyms: Sequence[str]) -> list[str]:
 
 
 async def entity_swaps(path: str, example: Example) -> dict[int, list[str]]:
-    """For each word of the text that is an entity of a type in the table its one candidate; none if it is that word
-    already. Words that are not in the result are words like any other.
+    """The names that an entity table puts in place of a text's own, by index.
+
+    A word that is an entity of a type in the table has one candidate, or none if it is that word already. Words that
+    are not in the result are words like any other.
     """
     words = words_by_class(read_bytes(path), path, await ClassNames()).get(example.label, {})
     if not words:
@@ -183,7 +200,7 @@ async def entity_swaps(path: str, example: Example) -> dict[int, list[str]]:
 
 @lru_cache(maxsize=16)
 def words_by_class(content: bytes, name: str, labels: tuple[str, ...]) -> Mapping[int, Mapping[str, str]]:
-    """The rows of a table by the number of the model's class, matched by name as labels of data are.
+    """The rows of an entity table by the model's class index, matched by name as labels of data are.
 
     A class of the model without a row is attacked without names; a row without a class is an error, because a
     misspelled name would silently switch the table off.

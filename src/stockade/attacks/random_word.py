@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, known_words, one_word_may_change
+from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, one_word_may_change, replacement_words
 from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.registry import published
@@ -22,20 +22,28 @@ from stockade.engine.requests import Score
 
 _AT_ONCE = 250
 _MOST_REFUSED = 20
-"""A constraint may refuse that many draws for each one wanted before the attack gives up."""
+"""How many draws a constraint may refuse for each that is wanted before the attack gives up."""
 
 
 @published("random", paper="Hsieh et al. 2019", presets={"paper": {}})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomWord(WordAttack):
-    """Replaces one random word by another at random, many times over."""
+    """Replaces one random word by another at random, many times over.
+
+    Parameters
+    ----------
+    draws : int
+        How many texts are drawn.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`.
+    """
 
     draws: int = 1000
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         if not one_word_may_change(example, self.max_changed):
             return Outcome.failed(NOT_EVEN_ONE)
-        words = (await known_words()).words
+        words = (await replacement_words()).words
         first: Text | None = None
         tried = flipped = drawn = 0
         cut_short = False
@@ -60,8 +68,8 @@ class RandomWord(WordAttack):
 def _draw(example: Example, words: tuple[str, ...], rng: Random) -> tuple[Text, int]:
     """A text with one other word at one place."""
     index = rng.choice(example.indices)
-    own = example.text.words[index]
+    replaced = example.text.words[index]
     word = rng.choice(words)
-    while word.lower() == own.lower():
+    while word.lower() == replaced.lower():
         word = rng.choice(words)
-    return example.text.replace(index, match_case(word, own)), index
+    return example.text.replace(index, match_case(word, replaced)), index

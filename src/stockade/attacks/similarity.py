@@ -57,9 +57,27 @@ def window_bounds(length: int, index: int, width: int) -> tuple[int, int]:
     return start, start + width
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A published filter, and what it becomes with another encoder."""
+    """A published filter, and what it becomes with another encoder.
+
+    Parameters
+    ----------
+    attack : str
+        Whose edits were measured.
+    scale, threshold, window
+        The published filter.
+    encoder : str
+        The other encoder.
+    cosines : Mapping
+        For a share of the published edits, the largest cosine that accepts it.
+    published_share : float
+        What the published number accepts of the published edits, with this encoder.
+    random_share : float
+        The same of random words of the same part of speech in their places.
+    edits, texts : int
+        How many were measured.
+    """
 
     attack: str
     scale: Scale
@@ -67,11 +85,8 @@ class Calibration:
     window: int
     encoder: str
     cosines: Mapping[str, float]
-    """Share of the published edits -> the largest cosine that accepts it."""
     published_share: float
-    """What the published number itself accepts of the published edits, with this encoder."""
     random_share: float
-    """The same of random words of the same part of speech in their places."""
     edits: int
     texts: int
 
@@ -107,16 +122,24 @@ CALIBRATIONS = (
 def calibrated(
     encoder: str, scale: Scale, threshold: float, *, window: int | None = 15, share: str = "95%"
 ) -> float | None:
-    """What a published threshold becomes for this encoder, on the same scale; None where nothing was measured.
+    """What a published threshold becomes for another encoder, on the same scale; None where nothing was measured.
 
-    The filter may be written on any scale: tf 0.5 and angular 0.840845 are the same one. None also for whole texts
-    (`window=None`): the logs tell nothing about filters on whole texts.
+    Parameters
+    ----------
+    encoder : str
+        The sentence encoder.
+    scale, threshold
+        The published filter, on any scale: tf 0.5 and angular 0.840845 are the same.
+    window : int, optional
+        The words that are compared. None, the whole text, was not measured: the logs say nothing about it.
+    share : str
+        The share of published edits that the threshold must accept.
     """
     cosine = to_cosine(threshold, scale)
-    for one in CALIBRATIONS:
-        same = abs(to_cosine(one.threshold, one.scale) - cosine) < _SAME
-        if same and (one.encoder, one.window) == (encoder, window):
-            if share not in one.cosines:
-                raise unknown_name("share of published edits", share, one.cosines)
-            return from_cosine(one.cosines[share], scale)
+    for entry in CALIBRATIONS:
+        same = abs(to_cosine(entry.threshold, entry.scale) - cosine) < _SAME
+        if same and (entry.encoder, entry.window) == (encoder, window):
+            if share not in entry.cosines:
+                raise unknown_name("share of published edits", share, entry.cosines)
+            return from_cosine(entry.cosines[share], scale)
     return None

@@ -24,7 +24,19 @@ from stockade.lexicon.stopwords import StopList
 @published("list", paper="Hsieh et al. 2019", presets={"paper": {}})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SynonymList(WordAttack):
-    """Replaces one word by a synonym, the first that fools the model from the left."""
+    """Replaces one word by a synonym, the first that fools the model from the left.
+
+    Parameters
+    ----------
+    neighbours : int
+        How many synonyms of a word are tried.
+    max_squared_distance : float
+        How far a synonym's counter-fitted vector may be.
+    stop_words : {"none", "function", "nltk", "nltk-cased"}
+        Words that are never changed.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`.
+    """
 
     neighbours: int = 8
     max_squared_distance: float = 0.5
@@ -35,10 +47,10 @@ class SynonymList(WordAttack):
             return Outcome.failed(NOT_EVEN_ONE)
         table, text, tried = load_neighbours(), example.text, 0
         for index in changeable(example, self.stop_words):
-            own = text.words[index]
-            near = table.neighbours(own, count=self.neighbours, max_squared_distance=self.max_squared_distance)
-            synonyms = [match_case(one.word, own) for one in near if is_single_word(one.word)]
-            texts = await self.allowed([text.replace(index, word) for word in synonyms], text, index)
+            word = text.words[index]
+            near = table.neighbours(word, count=self.neighbours, max_squared_distance=self.max_squared_distance)
+            synonyms = [match_case(item.word, word) for item in near if is_single_word(item.word)]
+            texts = await self.allowed([text.replace(index, synonym) for synonym in synonyms], text, index)
             if not texts:
                 continue
             scores = await Score(texts, partial=True)

@@ -15,7 +15,7 @@ before the edit, a step accepted when it beats the original text), `textattack` 
 0.840845 in a window of 15 against the text before the edit, texts shorter than it not compared; it scores similar
 candidates alone, `score_first=false`, which takes the same steps with a few queries less and four times the time),
 `calibrated` (the paper's with the threshold that the default sentence encoder needs to accept 95 % of published
-edits; see `calibration.py`).
+edits; see `similarity.py`).
 
 Differences to the paper: the paper does not state its sentence threshold; 0.840845 angular is what its numbers were
 made with. Function words are a list of our own. The neighbours are Stockade's (GloVe counter-fitted with WordNet) and
@@ -64,7 +64,42 @@ _CALIBRATED = {"threshold": 0.8039}
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFooler(WordAttack):
-    """Swaps words for their nearest counter-fitted neighbours that keep part of speech and meaning."""
+    """Swaps words for their nearest counter-fitted neighbours that keep part of speech and meaning.
+
+    Parameters
+    ----------
+    candidates : int
+        How many neighbours of a word are tried.
+    min_cosine : float
+        The least cosine of a neighbour's vector with the word's.
+    hide : {"delete", "unknown"}
+        How a word is hidden when its importance is measured.
+    unknown : str
+        What is written for `hide=unknown`.
+    scale : {"cosine", "angular", "tf"}
+        The scale of `threshold` and `short`; see `similarity.py`.
+    threshold : float
+        The least similarity of a candidate with the reference.
+    window : int, optional
+        Compare only so many words around the edit; none compares whole texts.
+    reference : {"original", "previous"}
+        Compare with the original, or with the text before the edit.
+    short : float, optional
+        The threshold for texts shorter than the window; 0 angular refuses nothing but lets the most similar win, none
+        does not compare them.
+    same_pos : bool
+        Replacements must keep the part of speech.
+    noun_verb_exchange : bool
+        Nouns and verbs may replace each other.
+    stop_words : {"none", "function", "nltk", "nltk-cased"}
+        Words that are never changed.
+    score_first : bool
+        Score all candidates and compare only those that could be taken.
+    accept : {"improves", "beats-original"}
+        Keep a step that improves on the current text, or one that beats the original.
+    max_changed, constraint, repair_articles
+        As for every `WordAttack`.
+    """
 
     candidates: int = 50
     min_cosine: float = 0.7
@@ -75,7 +110,6 @@ class TextFooler(WordAttack):
     window: int | None = 15
     reference: Reference = "original"
     short: float | None = 0.0
-    """The threshold for texts shorter than the window; 0 angular refuses nothing but lets the most similar win."""
     same_pos: bool = True
     noun_verb_exchange: bool = True
     stop_words: StopList = "function"
@@ -118,7 +152,7 @@ class TextFooler(WordAttack):
         return text.delete(index) if self.hide == "delete" else text.replace(index, self.unknown)
 
     def _candidates(self, text: Text, index: int) -> Sequence[Text]:
-        own = text.words[index]
-        found = load_neighbours().neighbours(own, count=self.candidates, min_cosine=self.min_cosine)
-        words = [neighbour.word for neighbour in found if is_single_word(neighbour.word)]
-        return self.written([text.replace(index, match_case(word, own)) for word in words], text, index)
+        word = text.words[index]
+        near = load_neighbours().neighbours(word, count=self.candidates, min_cosine=self.min_cosine)
+        substitutes = [match_case(item.word, word) for item in near if is_single_word(item.word)]
+        return self.written([text.replace(index, substitute) for substitute in substitutes], text, index)

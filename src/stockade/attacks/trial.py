@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from random import Random
 
 from stockade.core.errors import BudgetExhausted, SearchStopped, StockadeError
@@ -13,21 +13,41 @@ from stockade.core.text import Text
 from stockade.engine.requests import Confirm, Draw, Score, VisibleWords
 
 DRAWS = 20
-"""How often a randomised model is asked again about a text that is said to fool it."""
+"""How often a randomised model is asked again about a text that a search returns."""
+HIT_RATE = 0.5
+"""The share of those answers that must be fooled for a success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of attacking one example."""
+    """What came of attacking one example.
+
+    Parameters
+    ----------
+    status : {"success", "failed", "skipped", "error"}
+        `skipped` means that the model is wrong on the clean text.
+    reason : str, optional
+        Why there is no success.
+    clean : Scores, optional
+        What the model says of the clean text.
+    text, scores : optional
+        The adversarial text, and what the model says of it.
+    hit_rate : float, optional
+        For a randomised model: the share of answers to the adversarial text that are fooled.
+    truncated_words : int
+        How many words the model read before the edits and no longer reads.
+    flip_share : float, optional
+        For attacks that only draw at random: the share of their draws that fool the model.
+    """
 
     status: Status
     reason: str | None = None
     clean: Scores | None = None
+    _: KW_ONLY
     text: Text | None = None
     scores: Scores | None = None
     hit_rate: float | None = None
     truncated_words: int = 0
-    """How many words the model read before the edits and no longer reads."""
     flip_share: float | None = None
 
 
@@ -40,8 +60,25 @@ async def attack_example(
     max_words: int | None = None,
     clean_draw: Draw | None = None,
 ) -> Trial:
-    """Skip what the model gets wrong anyway, search, and believe a success only when the model, asked anew, is fooled
-    again. `clean_draw` names the random choices of the answer to the clean text.
+    """Attack one example and confirm the result.
+
+    What the model gets wrong anyway is skipped. A success counts only when the model, asked again about that text
+    alone, is fooled again.
+
+    Parameters
+    ----------
+    attack : Attack
+        The search.
+    example : Example
+        The text under attack.
+    rng : Random
+        The source of the search's random choices.
+    deterministic : bool
+        Whether the model answers the same text the same; if not, it is asked 20 times for the confirmation.
+    max_words : int, optional
+        Texts of more words are recorded as errors.
+    clean_draw : Draw, optional
+        Names the random choices of the answer to the clean text.
     """
     if max_words is not None and len(example.text) > max_words:
         return Trial("error", f"the text has {len(example.text):,} words, more than the limit of {max_words:,}")
@@ -78,18 +115,23 @@ async def _confirmed(example: Example, outcome: Outcome, clean: Scores, draws: i
     fooled = [scores for scores in answers if example.fooled(scores)]
     rate = len(fooled) / draws
     hit_rate = rate if draws > 1 else None
-    if rate < 0.5 or not fooled:
+    if rate < HIT_RATE or not fooled:
         return Trial(
             "failed", "the text found did not fool the model when it was asked again", clean, hit_rate=hit_rate
         )
     truncated_words = words_lost(example, outcome.text, await VisibleWords(outcome.text))
-    return Trial("success", None, clean, outcome.text, fooled[0], hit_rate, truncated_words)
+    return Trial(
+        "success",
+        clean=clean,
+        text=outcome.text,
+        scores=fooled[0],
+        hit_rate=hit_rate,
+        truncated_words=truncated_words,
+    )
 
 
 def words_lost(example: Example, text: Text, visible: range) -> int:
-    """How many words of the original the model read before, that are still there and that it reads no more: pushed out
-    of its window by longer ones.
-    """
-    still = {origin for at, origin in enumerate(text.origins) if at in visible}
-    there = set(text.origins)
-    return sum(1 for origin in example.indices if origin in there and origin not in still)
+    """How many words of the original are still in the text but no longer visible to the model, as they were before."""
+    visible_origins = {origin for at, origin in enumerate(text.origins) if at in visible}
+    origins = set(text.origins)
+    return sum(1 for origin in example.indices if origin in origins and origin not in visible_origins)

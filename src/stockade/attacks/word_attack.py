@@ -35,26 +35,43 @@ def check_max_changed(share: float | None) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordAttack:
-    """The options of all attacks by words."""
+    """The options of all attacks that edit words.
+
+    Parameters
+    ----------
+    max_changed : float, optional
+        The largest share of the original's words that may change.
+    constraint : Constraint, optional
+        What candidates must keep besides what the attack itself demands, such as `similarity(cosine, 0.9)`.
+    repair_articles : bool
+        Put "a" and "an" right in front of a new word; the article is then a changed word too.
+    """
 
     max_changed: float | None = None
-    """The largest share of the original's words that may change."""
     constraint: Constraint | None = None
-    """What candidates must keep besides what the attack itself asks, such as `similarity(cosine, 0.9)`."""
     repair_articles: bool = False
-    """Put "a" and "an" right in front of a new word; the article is then a changed word too."""
 
     def written(self, candidates: Sequence[Text], before: Text, index: int) -> Sequence[Text]:
-        """Candidates as they should be read: with the articles put right, if asked."""
+        """The candidates with their articles put right, if that is wanted."""
         return [repaired(text, before, index) for text in candidates] if self.repair_articles else candidates
 
-    def limits(self, *own: Constraint | None) -> Constraint | None:
-        """The attack's own constraints and the user's, in one."""
+    def limits(self, *recipe: Constraint | None) -> Constraint | None:
+        """The constraints of the attack's recipe and the user's, in one."""
         count = MaxChanged(self.max_changed) if self.repair_articles and self.max_changed is not None else None
-        return conjunction(*own, self.constraint, count)
+        return conjunction(*recipe, self.constraint, count)
 
     async def allowed(self, candidates: Sequence[Text], before: Text, index: int) -> Sequence[Text]:
-        """The candidates that hold the user's constraint, well written."""
+        """The candidates that hold the user's constraint, with their articles put right.
+
+        Parameters
+        ----------
+        candidates : sequence of Text
+            Edits of `before` at `index`.
+        before : Text
+            The text before the edit.
+        index : int
+            The edited word; for an insertion, the word it stands next to.
+        """
         limits, candidates = self.limits(), self.written(candidates, before, index)
         return candidates if limits is None else await limits.keep(candidates, before, index)
 
@@ -78,10 +95,13 @@ def changeable(example: Example, stop_words: StopList) -> list[int]:
     return [i for i in example.indices if not is_stop_word(words[i], stop_words)]
 
 
-async def known_words() -> WordVocabulary:
-    """The victim's words; those of the neighbour table, without vectors, for a black box or a model of characters."""
-    shown = await Vocabulary(required=False)
-    return shown if shown.words else _of_table(load_neighbours())
+async def replacement_words() -> WordVocabulary:
+    """The words that may stand anywhere: the victim's vocabulary, or the neighbour table's where it shows none.
+
+    A black box and a model of characters show none; the table's words come without vectors.
+    """
+    vocabulary = await Vocabulary(required=False)
+    return vocabulary if vocabulary.words else _of_table(load_neighbours())
 
 
 @lru_cache(maxsize=2)
