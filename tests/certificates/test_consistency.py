@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,193 +13,265 @@ import pytest
 import stockade as st
 from stockade.certificates.betting_evidence import BettingEvidence
 from stockade.certificates.betting_sampler import draw_randomizer
-from stockade.certificates.distributions import DeletionDistribution, MaskingDistribution
-from stockade.certificates.evidence import SampledEvidence, read_evidence
+from stockade.certificates.certificate import Certificate
+from stockade.certificates.evidence import Evidence, SampledEvidence, read_evidence
+from stockade.certificates.exact import VoteTable
+from stockade.certificates.methods.deletion import DeletionDistribution
+from stockade.certificates.methods.partition import PartitionEvidence
+from stockade.certificates.methods.ranmask import MaskingDistribution
+from stockade.certificates.methods.ranmask_exact import EnumeratedEvidence
+from stockade.certificates.methods.ranmask_legacy import LegacyEvidence
 from stockade.certificates.registry import make_method
 from stockade.certificates.sequential import Plan, Tally
-from stockade.certificates.verify import recompute
-from stockade.core.files import write_json
-from stockade.runs.manifest import FILE_NAME
-from tests.certificates.kit import tampered
+from stockade.workflows.certify.result import Context
+from stockade.workflows.certify.verify import certificate_problems
 from tests.toys import RandomVictim, WeightVictim
 
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0, "dull": -2.0, "moving": 2.0}, bias=0.1)
 LONG = "good fun and some bad jokes for all of us and many more good things to come " * 2
 WORDS = len(LONG.split())
-Told = dict[str, Any]
+Forge = Callable[[Certificate], Certificate]
+RANMASK, GAP = "ranmask:rate=0.7", "ranmask-gap"
 
 
-def certified(folder: Path, defense: str, *methods: str, model: Any = VICTIM, label: str = "positive") -> None:
-    name, _, options = defense.partition(":")
-    given = dict(one.split("=") for one in options.split(",") if one)
-    robust = st.defend(model, f"{name}:{options}" if given else name)
-    run = st.certify(robust, [(LONG, label)] * 2, *methods, limit=1, out=folder)
-    assert recompute(run).holds
+@cache
+def certified(defense: str, method: str) -> tuple[Certificate, Context]:
+    """A certificate in which nothing is wrong, and what its run says of it; made once."""
+    return certify(VICTIM, defense, method, "positive")
 
 
-def forged(told: Told, evidence: Any, **others: Any) -> None:
+def certify(model: object, defense: str, method: str, label: str) -> tuple[Certificate, Context]:
+    run = st.certify(st.defend(model, defense), [(LONG, label)] * 2, method, limit=1)
+    (certificate,) = run.certificates
+    assert [*certificate_problems(certificate, run.contexts[certificate.method])] == []
+    return certificate, run.contexts[certificate.method]
+
+
+def with_evidence(certificate: Certificate, evidence: Evidence, **others: Any) -> Certificate:
     """The certificate with other evidence, and all else as it follows from that."""
+    if isinstance(evidence, BettingEvidence):
+        seed = others.get("seed", certificate.seed)
+        evidence = dataclasses.replace(evidence, randomizer=draw_randomizer(seed, evidence.rounds))
     radius = evidence.radius()
-    described = evidence.described()
-    if described["kind"] == "betting":
-        described["randomizer"] = draw_randomizer(others.get("seed", told["seed"]), evidence.rounds)
-        radius = (evidence := read_evidence(described)).radius()
-    copies = others.get("copies", evidence.copies + sum(told["selection"] or ()))
-    inserted = evidence.insertions() if hasattr(evidence, "insertions") else None
-    status = "abstained" if radius is None else "certified"
-    told.update({"evidence": described, "radius": radius, "copies": copies, "insertions": inserted, "status": status})
-    told.update(others)
+    follows = {
+        "evidence": evidence.described(),
+        "radius": radius,
+        "insertions": evidence.insertions(),
+        "copies": evidence.copies + sum(certificate.selection or ()),
+        "status": "abstained" if radius is None else "certified",
+    }
+    return dataclasses.replace(certificate, **{**follows, **others})
 
 
-def dealt(told: Told) -> BettingEvidence:
-    evidence = read_evidence(told["evidence"])
+def betting(certificate: Certificate) -> BettingEvidence:
+    evidence = read_evidence(certificate.evidence or {})
     assert isinstance(evidence, BettingEvidence)
     return evidence
 
 
-def with_another_seed(told: Told) -> None:
-    forged(told, dealt(told), seed=told["seed"] + 1)
-
-
-def with_fewer_rounds(told: Told) -> None:
-    forged(told, replace(dealt(told), rounds=dealt(told).rounds[:-3]))
-
-
-def with_more_rounds(told: Told) -> None:
-    evidence = dealt(told)
-    forged(told, replace(evidence, rounds=np.concatenate([evidence.rounds, evidence.rounds])))
-
-
-def with_other_stakes(told: Told) -> None:
-    evidence = dealt(told)
-    forged(told, replace(evidence, pilot=np.roll(evidence.pilot, 1, axis=1)))
-
-
-def with_stakes_of_nothing(told: Told) -> None:
-    forged(told, replace(dealt(told), pilot=dealt(told).pilot[:0]))
-
-
-def bet_on_one_by_one(told: Told) -> None:
-    evidence = dealt(told)
-    single = np.repeat(np.eye(2), np.maximum(1, evidence.rounds.sum(0).astype(int)), axis=0)
-    pilot = np.repeat(np.eye(2), told["selection"], axis=0)
-    forged(told, replace(evidence, plan=replace(evidence.plan, copies_per_round=1), pilot=pilot, rounds=single))
-
-
-def looked_at_instead_of_dealt(told: Told) -> None:
-    evidence = dealt(told)
-    plan = Plan("fixed", 0.05, (5000,))
-    forged(told, SampledEvidence(evidence.distribution, "gap", plan, 1, Tally((0, 5000), 5000)))
-
-
-def curtailed_instead_of_dealt(told: Told) -> None:
-    plan = make_method("ranmask-gap").method.plan(None)
-    copies = plan.looks[-1]
-    forged(told, SampledEvidence(dealt(told).distribution, "gap", plan, 1, Tally((0, copies), copies)))
-
-
-def chosen_against_the_votes(told: Told) -> None:
-    told["selection"] = told["selection"][::-1]
-
-
-def all_that_there_are(told: Told) -> None:
-    evidence = SampledEvidence(
-        DeletionDistribution(WORDS, 0.3), "gap", Plan("fixed", 0.05, (150,), 150), 1, Tally((0, 150), 150)
-    )
-    forged(told, evidence, selection=None, copies=150)
-
-
-def of_another_law(told: Told) -> None:
-    evidence = SampledEvidence(
-        MaskingDistribution(WORDS, 1), "gap", Plan("fixed", 0.05, (5000,)), 1, Tally((0, 5000), 5000)
-    )
-    forged(told, evidence)
-
-
-def without_overlaps_to_lose(told: Told) -> None:
-    evidence = read_evidence(told["evidence"])
+def sampled(certificate: Certificate) -> SampledEvidence:
+    evidence = read_evidence(certificate.evidence or {})
     assert isinstance(evidence, SampledEvidence)
-    forged(
-        told, replace(evidence, distribution=replace(evidence.distribution, overlaps=(1.0,) * 3)), copies=told["copies"]
+    return evidence
+
+
+def unanimous(distribution: Any, plan: Plan, copies: int) -> SampledEvidence:
+    """As if all copies had voted for class 1."""
+    return SampledEvidence(distribution, "gap", plan, 1, Tally((0, copies), copies))
+
+
+def with_another_seed(certificate: Certificate) -> Certificate:
+    return with_evidence(certificate, betting(certificate), seed=certificate.seed + 1)
+
+
+def with_fewer_rounds(certificate: Certificate) -> Certificate:
+    evidence = betting(certificate)
+    return with_evidence(certificate, dataclasses.replace(evidence, rounds=evidence.rounds[:-3]))
+
+
+def with_more_rounds(certificate: Certificate) -> Certificate:
+    evidence = betting(certificate)
+    rounds = np.concatenate([evidence.rounds, evidence.rounds])
+    return with_evidence(certificate, dataclasses.replace(evidence, rounds=rounds))
+
+
+def with_other_stakes(certificate: Certificate) -> Certificate:
+    evidence = betting(certificate)
+    return with_evidence(certificate, dataclasses.replace(evidence, pilot=np.roll(evidence.pilot, 1, axis=1)))
+
+
+def with_stakes_of_nothing(certificate: Certificate) -> Certificate:
+    evidence = betting(certificate)
+    return with_evidence(certificate, dataclasses.replace(evidence, pilot=evidence.pilot[:0]))
+
+
+def bet_on_one_by_one(certificate: Certificate) -> Certificate:
+    evidence = betting(certificate)
+    rounds = np.repeat(np.eye(2), np.maximum(1, evidence.rounds.sum(0).astype(int)), axis=0)
+    pilot = np.repeat(np.eye(2), certificate.selection or (), axis=0)
+    plan = dataclasses.replace(evidence.plan, copies_per_round=1)
+    return with_evidence(certificate, dataclasses.replace(evidence, plan=plan, pilot=pilot, rounds=rounds))
+
+
+def looked_at_once_instead_of_bet_on(certificate: Certificate) -> Certificate:
+    evidence = unanimous(betting(certificate).distribution, Plan("fixed", 0.05, (5000,)), 5000)
+    return with_evidence(certificate, evidence)
+
+
+def curtailed_instead_of_bet_on(certificate: Certificate) -> Certificate:
+    plan = make_method(GAP).method.plan(None)
+    return with_evidence(certificate, unanimous(betting(certificate).distribution, plan, plan.looks[-1]))
+
+
+def chosen_against_the_votes(certificate: Certificate) -> Certificate:
+    return dataclasses.replace(certificate, selection=(certificate.selection or ())[::-1])
+
+
+def with_a_more_generous_alpha(certificate: Certificate) -> Certificate:
+    evidence = betting(certificate)
+    plan = dataclasses.replace(evidence.plan, alpha=0.5)
+    return with_evidence(certificate, dataclasses.replace(evidence, plan=plan))
+
+
+def read_by_the_other_rule(certificate: Certificate) -> Certificate:
+    return with_evidence(certificate, dataclasses.replace(betting(certificate), rule="majority"))
+
+
+def with_another_randomizer(certificate: Certificate) -> Certificate:
+    evidence = {**(certificate.evidence or {}), "randomizer": 1e-9}
+    return dataclasses.replace(certificate, evidence=evidence, radius=read_evidence(evidence).radius())
+
+
+def of_probabilities(certificate: Certificate) -> Certificate:
+    return with_evidence(certificate, dataclasses.replace(betting(certificate), counted="probabilities"))
+
+
+def all_that_there_are(certificate: Certificate) -> Certificate:
+    evidence = unanimous(DeletionDistribution(WORDS, 0.3), Plan("fixed", 0.05, (150,), 150), 150)
+    return with_evidence(certificate, evidence, selection=None, copies=150)
+
+
+def of_a_text_of_fewer_words(certificate: Certificate) -> Certificate:
+    evidence = unanimous(MaskingDistribution(WORDS - 1, 10), Plan("fixed", 0.05, (5000,)), 5000)
+    return with_evidence(certificate, evidence)
+
+
+def of_copies_that_show_less(certificate: Certificate) -> Certificate:
+    return with_evidence(certificate, unanimous(MaskingDistribution(WORDS, 1), Plan("fixed", 0.05, (5000,)), 5000))
+
+
+def of_another_chance(certificate: Certificate) -> Certificate:
+    return with_evidence(certificate, unanimous(DeletionDistribution(WORDS, 0.1), Plan("fixed", 0.05, (5000,)), 5000))
+
+
+def without_overlaps_to_lose(certificate: Certificate) -> Certificate:
+    evidence = sampled(certificate)
+    distribution = dataclasses.replace(evidence.distribution, overlaps=(1.0,) * 3)  # type: ignore[type-var]
+    return with_evidence(
+        certificate, dataclasses.replace(evidence, distribution=distribution), copies=certificate.copies
     )
 
 
-def with_more_groups(told: Told) -> None:
-    told["evidence"]["counts"] = [0, 51]
-    told.update(radius=25, copies=51)
+def with_more_groups(certificate: Certificate) -> Certificate:
+    return with_evidence(certificate, PartitionEvidence((0, 51), 1), copies=51)
 
 
-def without_a_rival(told: Told) -> None:
-    evidence = read_evidence(told["evidence"])
-    assert isinstance(evidence, BettingEvidence)
-    two = np.array([evidence.chosen, (evidence.chosen + 1) % 3])
-    fewer = replace(evidence, rounds=evidence.rounds[:, two], pilot=evidence.pilot[:, two], chosen=0)
-    forged(told, fewer, copies=told["copies"])
+def of_no_class(certificate: Certificate) -> Certificate:
+    return with_evidence(certificate, PartitionEvidence((0, 0, 9), 2), copies=9)
 
 
-def of_no_class(told: Told) -> None:
-    told["evidence"].update(counts=[0, 0, 9], chosen=2)
-
-
-def of_another_text(told: Told) -> None:
-    told["id"] = "77"
-
-
-FORGERIES: list[tuple[str, str, Callable[[Told], None], str]] = [
-    ("ranmask:rate=0.7", "ranmask-gap", with_another_seed, "the seed is not the one that the run gives this text"),
-    ("ranmask:rate=0.7", "ranmask-gap", with_fewer_rounds, "the rounds do not end where the plan ends them"),
-    ("ranmask:rate=0.7", "ranmask-gap", with_more_rounds, "the rounds do not end where the plan ends them"),
-    ("ranmask:rate=0.7", "ranmask-gap", with_other_stakes, "other copies than those that chose the class"),
-    ("ranmask:rate=0.7", "ranmask-gap", with_stakes_of_nothing, "other copies than those that chose the class"),
-    ("ranmask:rate=0.7", "ranmask-gap", bet_on_one_by_one, "looked at by another plan than the run's"),
-    ("ranmask:rate=0.7", "ranmask-gap", looked_at_instead_of_dealt, "looked at by another plan than the run's"),
-    ("ranmask:rate=0.7", "ranmask-gap", curtailed_instead_of_dealt, "looked at by another plan than the run's"),
-    ("ranmask:rate=0.7", "ranmask-gap", chosen_against_the_votes, "another class was chosen"),
-    ("ranmask:rate=0.7", "ranmask-gap", of_another_text, "the run has no text of this number"),
+FORGERIES: list[tuple[str, str, Forge, str]] = [
+    (RANMASK, GAP, with_another_seed, "the seed is not the one that the run gives this text"),
+    (RANMASK, GAP, with_fewer_rounds, "the rounds do not end where the plan ends them"),
+    (RANMASK, GAP, with_more_rounds, "the rounds do not end where the plan ends them"),
+    (RANMASK, GAP, with_other_stakes, "other copies than those that chose the class"),
+    (RANMASK, GAP, with_stakes_of_nothing, "other copies than those that chose the class"),
+    (RANMASK, GAP, bet_on_one_by_one, "looked at by another plan than the run's"),
+    (RANMASK, GAP, looked_at_once_instead_of_bet_on, "looked at by another plan than the run's"),
+    (RANMASK, GAP, curtailed_instead_of_bet_on, "looked at by another plan than the run's"),
+    (RANMASK, GAP, chosen_against_the_votes, "another class was chosen"),
+    (RANMASK, GAP, with_a_more_generous_alpha, "read with alpha 0.5, the run allows 0.05"),
+    (RANMASK, GAP, read_by_the_other_rule, "read by the rule majority, the method has gap"),
+    (RANMASK, GAP, with_another_randomizer, "the randomizer 1e-09 is not the one that the seed and the rounds give"),
+    (RANMASK, GAP, of_probabilities, "of probabilities, which the method does not count"),
+    (RANMASK, GAP, with_more_groups, "the evidence is not of the kind that this method makes"),
+    (RANMASK, GAP, of_a_text_of_fewer_words, f"of a text of {WORDS - 1} words, this one has {WORDS}"),
+    (RANMASK, GAP, of_copies_that_show_less, "of copies with 1 words, the defense shows 10"),
     ("deletion:kept_chance=0.3", "deletion", all_that_there_are, "of 150 different copies, the text has None"),
-    ("deletion:kept_chance=0.3", "deletion", of_another_law, "other copies than the defense makes of this text"),
+    ("deletion:kept_chance=0.3", "deletion", of_copies_that_show_less, "other copies than the defense makes of this"),
+    ("deletion:kept_chance=0.3", "deletion", of_another_chance, "of another chance to stay (0.1), not 0.3"),
     ("safer", "safer:most=300", without_overlaps_to_lose, "other copies than the defense makes of this text"),
     ("partition", "position-partition", with_more_groups, "the evidence is of 51 groups, the text has 10"),
     ("partition", "position-partition", of_no_class, "of class 2 of 3, the model has 2"),
-    ("partition", "position-partition", of_another_law, "not of the kind that position-partition makes"),
+    ("partition", "position-partition", of_copies_that_show_less, "not of the kind that this method makes"),
     ("partition:by=hash", "hash-partition", with_more_groups, "the evidence is of 51 groups, the text has 7"),
 ]
 
 
 @pytest.mark.parametrize(("defense", "method", "forge", "problem"), FORGERIES)
-def test_a_forged_certificate_is_found_out(
-    defense: str, method: str, forge: Callable[[Told], None], problem: str, tmp_path: Path
-) -> None:
-    certified(tmp_path / "run", defense, method)
-    found = recompute(tampered(tmp_path / "run", forge)).problems
-    assert any(problem in one for one in found), found
+def test_a_forged_certificate_is_found_out(defense: str, method: str, forge: Forge, problem: str) -> None:
+    certificate, context = certified(defense, method)
+    problems = [*certificate_problems(forge(certificate), context)]
+    assert any(problem in sentence for sentence in problems), problems
 
 
-def test_a_rival_cannot_be_left_out(tmp_path: Path) -> None:
-    certified(tmp_path / "run", "ranmask:rate=0.7", "ranmask-gap:most=800", model=RandomVictim(1), label="0")
-    found = recompute(tampered(tmp_path / "run", without_a_rival)).problems
-    assert any("of 2, the model has 3" in one for one in found), found
+def test_a_rival_cannot_be_left_out() -> None:
+    certificate, context = certify(RandomVictim(1), RANMASK, "ranmask-gap:most=800", "0")
+    evidence = betting(certificate)
+    two = np.array([evidence.chosen, (evidence.chosen + 1) % 3])
+    fewer = dataclasses.replace(evidence, rounds=evidence.rounds[:, two], pilot=evidence.pilot[:, two], chosen=0)
+    problems = [*certificate_problems(with_evidence(certificate, fewer, copies=certificate.copies), context)]
+    assert any("of 2, the model has 3" in sentence for sentence in problems), problems
 
 
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ({"sound": True}, "ranmask-legacy: told to be sound, and it is not sound"),
-        ({"threat": "any change of up to d words"}, 'told to be against "any change of up to d words"'),
-    ],
-)
-def test_what_a_radius_means_cannot_be_told_otherwise(change: Told, problem: str, tmp_path: Path) -> None:
-    certified(tmp_path / "run", "ranmask:rate=0.7", "ranmask-legacy:most=200,selection=50")
-    path = tmp_path / "run" / FILE_NAME
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    manifest["config"]["methods"][0].update(change)
-    write_json(path, manifest)
-    run = st.CertificateRun(tmp_path / "run")
-    run.write_summary()
-    assert any(problem in one for one in recompute(run).problems)
+def test_a_claim_with_another_alpha_or_other_copies_is_found_out() -> None:
+    certificate, context = certified(RANMASK, "ranmask-legacy:most=200,selection=50")
+    evidence = read_evidence(certificate.evidence or {})
+    assert isinstance(evidence, LegacyEvidence)
+    for other, problem in (
+        (dataclasses.replace(evidence, alpha=0.9), "200 copies read with alpha 0.9, not the run's"),
+        (dataclasses.replace(evidence, counts=(0, 300)), "300 copies read with alpha 0.05, not the run's"),
+        (
+            dataclasses.replace(evidence, distribution=MaskingDistribution(WORDS, 3)),
+            "with 3 words, the defense shows 10",
+        ),
+    ):
+        problems = [*context.named.method.deviations(certificate, other, context.defense)]
+        assert len(problems) == 1
+        assert problem in problems[0]
 
 
-def test_a_claim_with_another_alpha_is_found_out(tmp_path: Path) -> None:
-    certified(tmp_path / "run", "ranmask:rate=0.7", "ranmask-legacy:most=200,selection=50")
-    found = recompute(tampered(tmp_path / "run", lambda told: told["evidence"].update(alpha=0.9))).problems
-    assert any("200 copies read with alpha 0.9, not the run's" in one for one in found), found
+def test_a_table_of_other_copies_is_found_out() -> None:
+    text = "good fun for all of us"
+    run = st.certify(st.defend(VICTIM, RANMASK), [(text, "positive")], "ranmask-exact")
+    (certificate,), (context,) = run.certificates, run.contexts.values()
+    forged = EnumeratedEvidence(VoteTable(6, 1, (1,) * 6, 2), 1)
+    assert [
+        *context.named.method.deviations(certificate, read_evidence(certificate.evidence or {}), context.defense)
+    ] == []
+    (problem,) = context.named.method.deviations(certificate, forged, context.defense)
+    assert problem == "the evidence is of copies with 1 words, the defense shows 2"
+    (problem,) = context.named.method.deviations(certificate, PartitionEvidence((0, 9), 1), context.defense)
+    assert problem == "the evidence is not of the kind that this method makes"
+
+
+NONSENSE: list[tuple[dict[str, Any], str]] = [
+    ({"randomizer": 0}, "The randomizer lies between 0 and 1"),
+    ({"plan": {"alpha": 0.05, "most": 5000, "copies_per_round": 2}}, "no antithetic group of"),
+    ({"distribution": {"kind": "masking", "words": WORDS, "kept": 1}}, "no antithetic group of"),
+    ({"distribution": {"kind": "magic"}}, 'There is no smoothing distribution "magic" (found: deletion, masking, syn'),
+    ({"distribution": {"kind": "synonyms", "overlaps": [0.5]}}, "do not come in antithetic groups"),
+    ({"rounds": "xx"}, "cannot be read"),
+    ({"counted": "probabilities"}, "cannot be read"),
+    ({"chosen": 2}, "class 2 is none of them"),
+    ({"kind": "dealt"}, 'There is no evidence "dealt"'),
+]
+
+
+@pytest.mark.parametrize(("changes", "problem"), NONSENSE)
+def test_evidence_that_makes_no_sense_is_said_to(changes: dict[str, Any], problem: str) -> None:
+    certificate, context = certified(RANMASK, GAP)
+    forged = dataclasses.replace(certificate, evidence={**(certificate.evidence or {}), **changes})
+    (sentence,) = certificate_problems(forged, context)
+    assert sentence.startswith("the evidence makes no sense: ")
+    assert problem in sentence
