@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from stockade.defenses import registry
-from tests.evaluation.kit import TOYS
+from stockade.defenses.registry import DEFENSES
+from tests.workflows.evaluate.kit import TOYS
 
 
 @pytest.fixture
 def toy_defenses() -> Iterator[None]:
     """The toys on the list of defenses, as long as a test runs."""
     for name, made in TOYS.items():
-        registry.register(name, paper="a toy", presets={"paper": {}})(made)
+        DEFENSES.register(name, paper="a toy", presets={"paper": {}})(made)
     yield
     for name in TOYS:
-        registry._CATALOGUE._registered.pop(name)
+        DEFENSES._loaded.pop(name)

@@ -38,7 +38,7 @@ def victim() -> WeightVictim:
 
 @dataclass(frozen=True, slots=True)
 class Hiding:
-    """Says only which class wins, as unanimous votes do; its twin shows the probabilities. Random in name only."""
+    """Says only which class wins, as unanimous votes do; its surrogate shows the probabilities. Random in name only."""
 
     combine: Combination = "vote"
 
