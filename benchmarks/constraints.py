@@ -34,7 +34,7 @@ from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
 from stockade.lexicon.pos import Tagger, load_tagger
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels
 from stockade.models.masked_lm import MaskedLM
 

@@ -46,7 +46,7 @@ from stockade.engine.requests import Importance
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.lexicon.neighbours import load_neighbours
 from stockade.lexicon.perturbation_sets import refined, similar_pairs
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.models.language import LanguageModels
 

@@ -26,7 +26,7 @@ from stockade.attacks.registry import make_attack
 from stockade.core.text import TextInput
 from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.load import load_data
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.runs.attack import AttackSettings, run_attacks
 

@@ -18,7 +18,7 @@ import torch
 
 import stockade as st
 from stockade.core.protocols import RepresentingClassifier
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 
 COLUMNS = ("model", "texts", "fooled", "of them by both", "same word", "farther", "queries", "CPU")
 

@@ -26,7 +26,7 @@ from stockade.core.protocols import MaskedLanguageModel, SentenceEncoder
 from stockade.core.records import Record
 from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.load import load_data
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels, minilm_folder
 from stockade.runs.attack import AttackSettings, run_attacks
 from stockade.runs.store import Store

@@ -27,7 +27,7 @@ from stockade.core.text import TextInput
 from stockade.datasets.load import load_data
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.models.masking import mask_token, masked_strings
 

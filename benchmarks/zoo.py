@@ -24,7 +24,7 @@ import numpy as np
 import stockade as st
 from stockade.datasets.examples import prepare_examples
 from stockade.datasets.load import load_data
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 
 MODELS = (
     "LSTM-W-Random-1",

@@ -17,7 +17,7 @@ from stockade.datasets.source import DataSource
 from stockade.defenses.chain import load_defenses, wrap
 from stockade.defenses.registry import NamedDefense, make_defense
 from stockade.lexicon.neighbours import Neighbours, read_neighbours
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels
 from stockade.runs.attack import DEFAULT_LANGUAGE, describe_model
 from stockade.runs.manifest import make_manifest

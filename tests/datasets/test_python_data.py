@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -132,3 +134,12 @@ def test_unknown_built_in_names_and_columns_are_refused() -> None:
         load_data("builtin:reviews:tset")
     with pytest.raises(OptionError, match=r"^builtin:reviews has no columns to choose from"):
         load_data("builtin:reviews", text_column="text")
+
+
+def test_importing_the_loader_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, stockade.datasets.load\n"
+        "heavy = {'pyarrow', 'pandas', 'datasets', 'torch', 'transformers', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Stop words, look-alike characters, the public names and the artifacts' records."""
+"""Stop words, look-alike characters and the artifacts' records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from importlib import resources
 
 import pytest
 
-import stockade.lexicon as lexicon
 from stockade.lexicon.homoglyphs import homoglyphs
 from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, is_stop_word
 
@@ -51,13 +50,6 @@ def test_every_letter_has_a_look_alike_that_survives_normalisation() -> None:
     assert homoglyphs("a")[0] == "\N{CYRILLIC SMALL LETTER A}"
     assert homoglyphs("O")[:2] == ("\N{CYRILLIC CAPITAL LETTER O}", "\N{GREEK CAPITAL LETTER OMICRON}")
     assert homoglyphs("é") == homoglyphs("ab") == homoglyphs("") == ()
-
-
-def test_public_names_are_sorted_and_exist() -> None:
-    constants_classes_functions = (str.isupper, lambda name: name[0].isupper(), lambda name: True)
-    groups = [next(i for i, test in enumerate(constants_classes_functions) if test(name)) for name in lexicon.__all__]
-    assert list(zip(groups, lexicon.__all__, strict=True)) == sorted(zip(groups, lexicon.__all__, strict=True))
-    assert all(hasattr(lexicon, name) for name in lexicon.__all__)
 
 
 @pytest.mark.parametrize("name", SHA256)

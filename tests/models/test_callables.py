@@ -16,7 +16,8 @@ from sklearn.pipeline import make_pipeline
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import Classifier
-from stockade.models import CallableClassifier, load_model
+from stockade.models.adapters import load_model
+from stockade.models.python import CallableClassifier
 
 ROWS = [[0.25, 0.75], [0.9, 0.1]]
 TEXTS = ["one", "two"]

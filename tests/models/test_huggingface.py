@@ -11,7 +11,7 @@ from transformers import BertTokenizerLegacy, RobertaConfig, RobertaForSequenceC
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import EncodingClassifier, Fingerprinted
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.encoding import length_batches, maximum_length
 from stockade.models.huggingface import HuggingFaceClassifier
 

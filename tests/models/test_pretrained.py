@@ -12,7 +12,7 @@ import torch
 from transformers import BertModel
 
 from stockade.core.errors import ModelError
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
 
 from .conftest import tiny_bert

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from stockade.core.errors import DataError, ResourceMissing
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.zoo.bilm import BiLmWords
 from stockade.models.zoo.build import Sources, build_bilm, build_model
 from stockade.models.zoo.elmo import load_elmo_weights

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stockade.core.text import Text
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.models.zoo_kit import KINDS, LABELS, PAIRS, TEXTS, build, built
 

@@ -1,21 +1,9 @@
 """Data to attack: files, hub data sets, built-in reviews and Python objects, all as streams of checked rows.
 
-`load_data` turns a reference into a `DataSource`, `prepare_examples` turns that into examples for a model's classes.
+load.py                                          from a reference or an object to a `DataSource`
+files.py, streams.py                             data files: `delimited.py`, `jsonlines.py`, `arrow.py` read them
+hub.py, builtin.py, memory.py                    other origins
+source.py, columns.py                            rows of a table; which column is the text, which the label
+examples.py, labels.py, sampling.py              examples for a model's classes, of all rows or a sample
+wording.py                                       how errors quote what they found
 """
-
-from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_examples, prepare_texts
-from stockade.datasets.labels import align_labels
-from stockade.datasets.load import load_data
-from stockade.datasets.source import DataSource, Row
-
-__all__ = [
-    "DataSource",
-    "ExampleSet",
-    "Row",
-    "UnlabelledExample",
-    "UnlabelledSet",
-    "align_labels",
-    "load_data",
-    "prepare_examples",
-    "prepare_texts",
-]

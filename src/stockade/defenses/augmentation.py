@@ -17,7 +17,7 @@ from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Score, VisibleWords
 from stockade.engine.scheduler import Scheduler, Search
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels
 
 Variant = Literal["replace", "add"]

@@ -17,7 +17,7 @@ from stockade.defenses.switch import Switch, check_importance
 from stockade.engine.language import EmbeddingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
-from stockade.models import load_model
+from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels
 
 if TYPE_CHECKING:

@@ -1,37 +1,16 @@
 """Victims: anything a user calls a model, as a `Classifier`.
 
-Importing this package is light; torch and transformers are imported when a neural model is first asked for.
+    adapters.py                             from a reference or an object to a classifier
+    builtin.py, pretrained.py, python.py    the adapters: built-in victims, Hugging Face, functions and estimators
+    huggingface.py, encoding.py             a Hugging Face classifier; texts to tensors
+    masking.py                              copies of a text with words hidden
+    word_tokens.py, input_vectors.py,
+    white_box.py, internals.py              what is read and altered inside a model, word by word
+    language.py, masked_lm.py,
+    masked_places.py, pseudo_perplexity.py,
+    sentence_encoder.py                     the language models that attacks ask besides the victim
+    answers.py, lora.py                     checked answers of functions; low-rank changes of a base model
+    zoo/                                    classifiers of our own by name
+
+Importing this package is light; torch and transformers are imported when a neural model is first needed.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
-from stockade.models.adapters import load_model
-from stockade.models.builtin import BUILTIN_MODELS, BuiltinModel
-from stockade.models.python import CallableClassifier
-
-if TYPE_CHECKING:
-    from stockade.models.huggingface import HuggingFaceClassifier
-    from stockade.models.sentence_encoder import SentenceEncoder
-
-__all__ = [
-    "BUILTIN_MODELS",
-    "BuiltinModel",
-    "CallableClassifier",
-    "HuggingFaceClassifier",
-    "SentenceEncoder",
-    "load_model",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "HuggingFaceClassifier":
-        from stockade.models.huggingface import HuggingFaceClassifier
-
-        return HuggingFaceClassifier
-    if name == "SentenceEncoder":
-        from stockade.models.sentence_encoder import SentenceEncoder
-
-        return SentenceEncoder
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -92,7 +92,7 @@ class Start:
 
 
 def _trained(reference: object, device: str | None) -> Start:
-    from stockade.models import load_model
+    from stockade.models.adapters import load_model
     from stockade.models.huggingface import HuggingFaceClassifier
 
     classifier = load_model(reference, device=device)

@@ -49,7 +49,7 @@ class Trained:
 
     def load(self, device: str | None = None) -> Classifier:
         """The trained model, ready to be asked or attacked."""
-        from stockade.models import load_model
+        from stockade.models.adapters import load_model
 
         return load_model(self.folder, device=device)
 
