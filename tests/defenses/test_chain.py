@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 
 import stockade as st
 from stockade.core.errors import ModelError, OptionError
+from stockade.core.example import Scores
+from stockade.core.text import Text
 from stockade.defenses.chain import (
     FILE_NAME,
     check_order,
@@ -24,6 +27,7 @@ from stockade.defenses.chain import (
 )
 from stockade.defenses.defended import Defended
 from stockade.defenses.registry import NamedDefense, make_defense, make_defenses
+from stockade.engine.requests import Score
 from stockade.experiment.inputs import defenses_around
 from stockade.training.objective import Batch, Objective, TrainingKit, validation_batch
 from tests.defenses.adversarial_kit import make_batch, make_kit
@@ -56,6 +60,30 @@ def test_wrapping_leaves_out_what_only_trains() -> None:
     assert isinstance(model, Defended)
     assert (model.name, model.seed, model.inner) == ("ranmask", 4, victim)
     assert wrap(victim, [training_only()]) is victim
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Does not say whether its answers are random."""
+
+    async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
+        return (await Score([text]))[0]
+
+
+@dataclass(frozen=True)
+class Decided(Undecided):
+    """Says so, and asks nothing of the model inside."""
+
+    randomised: ClassVar[bool] = False
+
+
+def test_a_defense_that_cannot_be_used_is_refused_not_left_out() -> None:
+    victim = WeightVictim({"good": 1.0})
+    with pytest.raises(OptionError, match=r"Undecided does not say .* give it an attribute randomised"):
+        wrap(victim, [make_defense(Undecided())])
+    model = wrap(victim, [make_defense(Decided())])
+    assert isinstance(model, Defended)
+    assert model.deterministic
 
 
 @dataclass(frozen=True)

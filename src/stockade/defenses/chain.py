@@ -70,7 +70,12 @@ def wrap(
     """
     check_order(named)
     for item in reversed(named):
-        if item.entry.answers and isinstance(item.defense, AnsweringDefense):
+        if item.entry.answers:
+            if not isinstance(item.defense, AnsweringDefense):
+                raise OptionError(
+                    f"{item.name} does not say whether two of its answers to the same text may differ: give it an "
+                    "attribute randomised, True or False."
+                )
             classifier = Defended(
                 name=item.name, defense=item.defense, inner=classifier, seed=seed, language=language or LanguageModels()
             )

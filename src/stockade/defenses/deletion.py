@@ -15,7 +15,6 @@ from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.masks import Keep
 from stockade.core.partitions import keep_words
-from stockade.core.protocols import Classifier
 from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
@@ -81,9 +80,6 @@ class Deletion:
     @property
     def randomised(self) -> bool:
         return self.draws == "fresh"
-
-    def check(self, inner: Classifier) -> None:
-        """Any model will do."""
 
     def surrogate(self) -> Deletion:
         return replace(self, combine="probability")

@@ -13,7 +13,6 @@ from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.masks import Keep
 from stockade.core.partitions import Layout, Votes, group_texts, hash_groups, position_groups
-from stockade.core.protocols import Classifier
 from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import combine
@@ -74,9 +73,6 @@ class Partition:
                 f"The groups of partition are {self.groups}, expected at least 2, such as 10: a single group is the "
                 "whole text."
             )
-
-    def check(self, inner: Classifier) -> None:
-        """Any model will do."""
 
     def surrogate(self) -> Partition:
         return replace(self, combine="probability")

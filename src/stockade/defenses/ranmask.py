@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.masks import Keep, draw_masks, draw_weighted_masks, kept_words
-from stockade.core.protocols import Classifier
 from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
@@ -99,9 +98,6 @@ class RanMask:
     @property
     def randomised(self) -> bool:
         return self.draws == "fresh"
-
-    def check(self, inner: Classifier) -> None:
-        """Any model will do."""
 
     def surrogate(self) -> RanMask:
         return replace(self, combine="probability")

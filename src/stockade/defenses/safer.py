@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier
 from stockade.core.registry import published
 from stockade.core.text import Text, match_case
 from stockade.defenses.combine import Combination, Draws, combine
@@ -80,9 +79,6 @@ class Safer:
     @property
     def randomised(self) -> bool:
         return self.draws == "fresh"
-
-    def check(self, inner: Classifier) -> None:
-        """Any model will do."""
 
     def resources(self) -> Mapping[str, str]:
         return {} if self.vectors is None else {"vectors": neighbour_table(self.vectors).fingerprint()}
