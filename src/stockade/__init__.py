@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stockade.api import train
     from stockade.attacks.registry import register_attack
     from stockade.core.errors import StockadeError
     from stockade.core.example import Example, Scores
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from stockade.models.adapters import load_model, register_model
     from stockade.studies import study
     from stockade.studies.frame import StudyResult
-    from stockade.training.job import Trained
     from stockade.tuning.running import Tuned, tune
     from stockade.workflows.attack import attack
     from stockade.workflows.attack.result import AttackResult
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
     from stockade.workflows.defend import defend
     from stockade.workflows.evaluate import evaluate
     from stockade.workflows.evaluate.result import EvaluateResult
+    from stockade.workflows.train import train
+    from stockade.workflows.train.result import TrainResult
 
 __version__ = "0.1.0"
 
@@ -60,7 +60,7 @@ _HOMES = {
     "StockadeError": "stockade.core.errors",
     "StudyResult": "stockade.studies.frame",
     "Text": "stockade.core.text",
-    "Trained": "stockade.training.job",
+    "TrainResult": "stockade.workflows.train.result",
     "Tuned": "stockade.tuning.running",
     "Verification": "stockade.experiment.result",
     "attack": "stockade.workflows.attack",
@@ -76,7 +76,7 @@ _HOMES = {
     "register_model": "stockade.models.adapters",
     "resume": "stockade.kinds",
     "study": "stockade.studies",
-    "train": "stockade.api",
+    "train": "stockade.workflows.train",
     "tune": "stockade.tuning.running",
 }
 
@@ -97,7 +97,7 @@ __all__ = [
     "StockadeError",
     "StudyResult",
     "Text",
-    "Trained",
+    "TrainResult",
     "Tuned",
     "Verification",
     "attack",

@@ -91,15 +91,3 @@ def _bars() -> Bars:
         progress.TimeRemainingColumn(),
         console=Console(stderr=True),
     )
-
-
-@contextmanager
-def watch_training() -> Iterator[Callable[..., None]]:
-    """Until trainings report `Progress` themselves: translate theirs."""
-    with watch() as observer:
-
-        def show(training: object) -> None:
-            step, steps = training.step, training.steps  # type: ignore[attr-defined]
-            observer(Progress(part="training", done=step, total=steps, unit="steps"))
-
-        yield show

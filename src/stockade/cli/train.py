@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from stockade.cli.inputs import column_options, data_options
+from stockade.cli.inputs import column_options, data_options, label_names, refuse_beside_resume
 from stockade.core.errors import OptionError
-
-if TYPE_CHECKING:
-    from stockade.training.job import Trained
 
 _SOURCES = ("glove", "word2vec", "fasttext", "elmo", "checkpoint")
 _OPTIONS = {
@@ -39,6 +36,7 @@ _OPTIONS = {
 @click.option("--preset", help="Training options by name: zoo-word, minilm, ranmask …  [default: by architecture]")
 @click.option(
     "--defense",
+    "defenses",
     multiple=True,
     metavar="NAME[@PRESET][:OPTION=VALUE,…]",
     help="A defense to train with, or to put around the model; repeat from the outside in.",
@@ -63,8 +61,10 @@ _OPTIONS = {
 @click.option("--set", "sizes", multiple=True, metavar="KEY=VALUE", help="A size of the architecture; repeat for more.")
 @click.option("--option", "more", multiple=True, metavar="KEY=VALUE", help="Any other training option; repeat.")
 @click.option("--resume", is_flag=True, help="Go on with the training in --out; the rest may be left out.")
+@click.option("--trust-run", is_flag=True, help="With --resume: run code that the folder names. Only if you trust it.")
 @column_options
-def command(data: str | None, **given: Any) -> int:
+@click.pass_context
+def command(context: click.Context, /, data: str | None, **options: Any) -> int:
     """Train a text classifier on DATA.
 
     DATA is a csv, tsv, jsonl or parquet file, hf:NAME[:SPLIT], or builtin:reviews:train. The folder that comes out is a
@@ -73,65 +73,66 @@ def command(data: str | None, **given: Any) -> int:
     \b
     stockade train reviews.csv --arch CNN-W-GloVe-1 --out models/cnn
     stockade train builtin:reviews:train --arch MiniLM-L6 --epochs 3 --out models/minilm
-    stockade train --resume --out models/minilm
+    stockade resume models/minilm
     """
-    from stockade import api
-    from stockade.cli.progress import watch_training
+    from stockade.cli.finish import run_job
+    from stockade.kinds import resume
+    from stockade.workflows.train import train
 
-    out = given["out"]
+    out = options["out"]
     if out is None:
         raise OptionError("The folder for the trained model is missing: name it with --out, such as --out models/m")
-    labels = [name.strip() for name in given["labels"].split(",")] if given["labels"] else None
-    options = {name: given[key] for key, name in _OPTIONS.items() if given[key] is not None}
-    try:
-        with watch_training() as observer:
-            trained = api.train(
-                data,
-                given["arch"],
-                out=out,
-                model=given["model"],
-                validation=given["validation"],
-                preset=given["preset"],
-                labels=labels,
-                sources={name: given[name] for name in _SOURCES if given[name] is not None},
-                sizes={name: _value(text) for name, text in _pairs("--set", given["sizes"]).items()},
-                defenses=given["defense"],
-                resume=given["resume"],
-                device=given["device"],
-                data_options=data_options(given),
-                observer=observer,
-                **{**options, **_pairs("--option", given["more"])},
-            )
-    except KeyboardInterrupt:
-        begun = (out / "training.json").exists()
-        advice = f"; go on with: stockade train --resume --out {out}" if begun else " before the training began."
-        click.echo(f"stockade: interrupted{advice}", err=True)
-        return 130
-    if os.environ.get("RANK", "0") == "0":
-        _print(trained, data or "DATA")
-        if given["model"] is not None and not given["defense"]:
-            _tell_what_is_left_out(Path(given["model"]), trained.folder)
-    return 0
+    if options["resume"] and data is None:
+        refuse_beside_resume(context)
+        return run_job(out, lambda observer: resume(out, trust=options["trust_run"], observer=observer))
+    if data is None:
+        raise OptionError("There is no data to train on: give some, as in: stockade train reviews.csv --arch …")
+    training = {name: options[key] for key, name in _OPTIONS.items() if options[key] is not None}
+    code = run_job(
+        out,
+        lambda observer: train(
+            data,
+            options["arch"],
+            out=out,
+            model=options["model"],
+            validation=options["validation"],
+            preset=options["preset"],
+            labels=label_names(options["labels"]),
+            sources={name: options[name] for name in _SOURCES if options[name] is not None},
+            sizes={name: _value(text) for name, text in _pairs("--set", options["sizes"]).items()},
+            defenses=list(options["defenses"]),
+            resume=options["resume"],
+            device=options["device"],
+            data_options=data_options(options),
+            observer=observer,
+            **{**training, **_pairs("--option", options["more"])},
+        ),
+    )
+    if code == 0 and os.environ.get("RANK", "0") == "0":
+        click.echo(f"Next: stockade attack {out} {data} --attack pwws --limit 100")
+        if options["model"] is not None and not options["defenses"]:
+            _warn_of_lost_defenses(Path(options["model"]), out)
+    return code
 
 
-def _tell_what_is_left_out(before: Path, folder: Path) -> None:
+def _warn_of_lost_defenses(before: Path, folder: Path) -> None:
     """A model that is trained further without its defenses is no longer trained for them."""
-    from stockade.defenses.folders import kept_defenses
+    from stockade.defenses.chain import load_defenses
 
-    kept = [one.name for one in kept_defenses(before)]
-    if kept:
-        options = " ".join(f"--defense {name}" for name in kept)
-        click.echo(f"{before} has a defense ({', '.join(kept)}), {folder} has none: to keep it, train with {options}")
+    names = [defense.name for defense in load_defenses(before)]
+    if names:
+        flags = " ".join(f"--defense {name}" for name in names)
+        click.echo(f"{before} has a defense ({', '.join(names)}), {folder} has none: to keep it, train with {flags}")
 
 
 def _pairs(option: str, items: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    values = {}
     for item in items:
         key, equals, value = item.partition("=")
         if not (key and equals):
             raise OptionError(f"{option} {item} is not of the form KEY=VALUE, such as {option} dropout=0.3.")
-        found[key.strip().replace("-", "_")] = value.strip()
-    return found
+        values[key.strip().replace("-", "_")] = value.strip()
+    return values
 
 
 def _value(text: str) -> Any:
@@ -142,27 +143,3 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _print(trained: Trained, data: str) -> None:
-    for warning in trained.warnings:
-        click.echo(f"Warning: {warning}", err=True)
-    best = trained.best
-    if trained.interval is None:
-        score = f"validation loss {best.validation.loss:.4f}"
-    else:
-        low, high = trained.interval
-        texts = f"{sum(best.validation.totals)} texts{_read_as(trained.folder)}"
-        score = f"accuracy {trained.accuracy:.4f} ({low:.4f} to {high:.4f}) on {texts}"
-    click.echo(f"{score}, epoch {best.number} of {len(trained.history)}, {trained.seconds:.1f} seconds")
-    click.echo(f"{trained.folder}: the model, README.md, training.html")
-    if trained.classes:
-        click.echo(f"Next: stockade attack {trained.folder} {data} --attack pwws --limit 100")
-
-
-def _read_as(folder: Path) -> str:
-    """Models that are asked about altered texts were judged on such."""
-    from stockade.defenses.folders import kept_defenses
-
-    names = [one.name for one in kept_defenses(folder) if one.entry.alters_training_texts]
-    return f" as {' and '.join(names)} shows them" if names else ""

@@ -1,0 +1,89 @@
+"""The report of a training, also while it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stockade.report.document import Block, Details, Document, Note, Plot, Table, code
+from stockade.report.figures import CLEAN, INK, RED, bare, draw_plot, legend_above
+from stockade.report.numbers import count, number, percent
+from stockade.report.render_json import indented
+from stockade.workflows.train.result import TrainResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_RELOAD_SECONDS = 5
+
+
+def training_document(result: TrainResult) -> Document:
+    """Findings, curves, epochs and options; a page of a running training loads itself again."""
+    summary, epochs = result.summary, result.history
+    blocks: list[Block] = []
+    if epochs:
+        blocks.append(Note(_finding(result), kind="finding"))
+    if not result.complete:
+        blocks.append(
+            Note(("Running, or interrupted: resume it with ", code(f"stockade resume {result.folder}")), kind="warning")
+        )
+    blocks += [Note(warning, kind="warning") for warning in result.warnings]
+    blocks.append(Plot(lambda: loss_plot(result), "Training and validation loss, validation accuracy.", "training"))
+    rows = [
+        (
+            str(epoch.number),
+            number(epoch.loss, 4),
+            number(epoch.validation.loss, 4),
+            number(epoch.validation.accuracy, 4),
+            number(epoch.seconds),
+        )
+        for epoch in epochs
+    ]
+    columns = ("epoch", "training loss", "validation loss", "validation accuracy", "seconds")
+    blocks.append(Table(columns, tuple(rows), numeric=range(5)))
+    options = [(name, str(value)) for name, value in result.manifest.spec["options"].items()]
+    blocks.append(Details("Options", (Table(("option", "value"), tuple(options)),)))
+    blocks.append(Details("Manifest", indented(result.manifest.described())))
+    return Document(
+        title=f"{result.spec.name} in {result.name}",
+        about=("Training on ", code(summary["data"]), f", {count(len(epochs), 'epoch')}, {result.seconds:.0f} seconds"),
+        blocks=tuple(blocks),
+        data=summary,
+        refresh_seconds=None if result.complete else _RELOAD_SECONDS,
+    )
+
+
+def _finding(result: TrainResult) -> str:
+    best, accuracy = result.best, result.summary["accuracy"]
+    if accuracy is None:
+        return (
+            f"Validation loss {best.validation.loss:.4f} after epoch {best.number}, the best of {len(result.history)}."
+        )
+    texts = sum(best.validation.totals)
+    return (
+        f"Right on {percent(accuracy)} of {texts:,} validation texts after epoch {best.number}, the best of "
+        f"{len(result.history)}."
+    )
+
+
+def loss_plot(result: TrainResult) -> str:
+    """The loss after each part of the training, and what each epoch was worth on validation texts."""
+    epochs = result.history
+
+    def draw(axes: Axes) -> None:
+        steps, losses = [step for step, _ in result.curve], [loss for _, loss in result.curve]
+        axes.plot(steps, losses, color=CLEAN, label="loss")
+        ends = [epoch.steps for epoch in epochs]
+        axes.plot(ends, [epoch.validation.loss for epoch in epochs], "o--", color=INK, label="validation loss")
+        axes.set_xlabel("step")
+        axes.set_ylabel("loss")
+        accuracies = [accuracy for epoch in epochs if (accuracy := epoch.validation.accuracy) is not None]
+        if accuracies:
+            right = axes.twinx()
+            right.plot(ends, accuracies, "o-", color=RED)
+            axes.plot([], [], "o-", color=RED, label="validation accuracy")
+            right.set_ylim(0, 1)
+            right.set_ylabel("accuracy")
+            bare(right)
+        legend_above(axes, 3)
+
+    return draw_plot("training", (8.2, 3.4), draw) if epochs else ""
