@@ -17,7 +17,7 @@ from stockade.workflows.attack.spec import AttackSpec
 from tests.records import record
 
 TEN_WORDS = "one two three four five six seven eight nine ten"
-MODEL = {"reference": "toy model", "labels": ["negative", "positive"], "deterministic": True, "fingerprint": None}
+MODEL = {"reference": "builtin:toy", "labels": ["negative", "positive"], "deterministic": True, "fingerprint": None}
 
 
 def success(
@@ -91,14 +91,14 @@ def make_bae(
 ) -> BaeResult:
     """A study of BAE with these results; `measure` stands in for the masked LM, None leaves fluency out."""
     settings = {"encoder": "toy", "fluency": measure is not None, **options}
-    spec = BaeSpec.of(models={"toy": "toy model"}, data="toy data", **settings)
+    spec = BaeSpec.of(models={"toy": "builtin:toy"}, data="toy data", **settings)
     texts = max(map(len, records.values()), default=0) if size is None else size
     with begin(folder, spec, describe_toys(texts, **(model or {})), resume=False) as workspace:
         run = make_run(folder / RUN, spec.attack, records, size=size, **(model or {}))
         result = BaeResult.of_runs(workspace, {RUN: run})
         if measure is not None:
             measure_perplexities(workspace.store, texts_to_measure(result.results), measure)
-        result.write_reports()
+        result.write_summary()
     return result
 
 

@@ -9,9 +9,9 @@ How to add a study NAME: a package here with at most four files, and a line in `
     study.py      `NameSpec(StudySpec)` with `kind = "study-NAME"`, a `summary` line, and its options as fields; the
                   docstring below a field is its help on the command line. `run(spec, folder, runtime, resume)` does
                   the work inside `begin_study`: other workflows in folders of their own (`finished` says which are
-                  done), measurements as rows of the workspace's store, then `result.write_reports()`.
+                  done), measurements as rows of the workspace's store, then `result.write_summary()`.
                   `NameResult(StudyResult[NameNumbers])` opens the runs and has `numbers`, `claims`, `warnings`,
-                  `document`. The file ends in `WORKFLOW = Workflow(NameSpec, run, NameResult)`.
+                  `make_document`. The file ends in `WORKFLOW = Workflow(NameSpec, run, NameResult, reopens=True)`.
     analysis.py   pure functions from results into frozen dataclasses; `records.py` here has what studies share
     page.py       a document, made with `study_document`
     claims.py     what the paper says, as `Claim`s, where a paper is held against the numbers

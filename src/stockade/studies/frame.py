@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
@@ -25,9 +25,9 @@ from stockade.experiment.result import SUMMARY, Result, Verification
 from stockade.experiment.spec import Count, ModelSpec, Reference
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import MANIFEST, Manifest, Workspace, begin, read_manifest
-from stockade.report.document import Block, Details, Document, Heading, Note, Prose, code
+from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Prose, code
+from stockade.report.render_json import indented
 from stockade.studies.claims import Claim
-from stockade.workflows.attack.page import manifest_text
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -155,6 +155,18 @@ class StudyResult(Result, Generic[AnyNumbers]):
     def warnings(self) -> Sequence[str]:
         """What a reader must know before believing the numbers."""
 
+    @abstractmethod
+    def make_document(self) -> Document:
+        """Make the page."""
+
+    def document(self) -> Document:
+        """The page."""
+        return self._document
+
+    @cached_property
+    def _document(self) -> Document:
+        return self.make_document()
+
     def facts(self) -> Mapping[str, object]:
         """What the summary says of the study besides what every study's says."""
         return {}
@@ -221,9 +233,9 @@ class StudyResult(Result, Generic[AnyNumbers]):
             problems += [f"{name}: {problem}" for problem in inner.problems]
         return Verification(checked, tuple(problems))
 
-    def write_reports(self) -> None:
-        """Write `summary.json` and the page as HTML and Markdown into the folder."""
-        self.write_summary()
+    def write_summary(self) -> None:
+        """Write `summary.json`, and the page as HTML and Markdown, into the folder."""
+        super().write_summary()
         document = self.document()
         for format, name in REPORTS.items():
             document.write(self.folder / name, format)
@@ -243,6 +255,8 @@ def begin_study(
 ) -> Iterator[Workspace]:
     """Begin a study, or resume one without looking at its models and data until a job inside needs them.
 
+    Python objects that are given again are looked at all the same: only their content tells whether they are the same.
+
     Parameters
     ----------
     folder, spec, resume
@@ -252,7 +266,8 @@ def begin_study(
         names the study likes; what cannot be used is an error before anything is written.
     """
     resumed = resume and (folder / MANIFEST).exists()
-    inputs = read_manifest(folder).inputs if resumed else describe()
+    named = all(isinstance(reference, str | Path) for reference in (spec.data, *spec.models.values()))
+    inputs = read_manifest(folder).inputs if resumed and named else describe()
     with begin(folder, spec, inputs, resume=resume) as workspace:
         yield workspace
 
@@ -286,10 +301,17 @@ def study_document(
     if not result.complete:
         opening.append(Note(("Not complete. Resume it with ", code(f"stockade resume {result.folder}")), "warning"))
     opening += [Note(warning, kind="warning") for warning in result.warnings]
-    closing = (Heading("Manifest"), Details(result.name, manifest_text(result.manifest)))
+    closing = (Heading("Manifest"), Details(result.name, indented(result.manifest.described())))
     return Document(
         title=f"Study {result.study}: {result.name}",
         about=about,
-        blocks=(*opening, *blocks, *closing),
+        blocks=(*opening, *map(_drawn_once, blocks), *closing),
         data=result.summary,
     )
+
+
+def _drawn_once(block: Block) -> Block:
+    """A plot that remembers its picture: a study writes its page, and so does the command that ran it."""
+    if isinstance(block, Plot) and not isinstance(block.svg, str):
+        return dataclasses.replace(block, svg=cache(block.svg))
+    return block

@@ -142,7 +142,7 @@ def _blocks(result: BaeResult, numbers: BaeNumbers) -> Iterator[Block]:
     yield _antonym_table(numbers)
     yield Heading("Is it still fluent?")
     yield _fluency_table(numbers, result.summary["masked_lm"])
-    yield from _texts(result.results)
+    yield from _texts(result)
 
 
 def _attack_table(attacks: Mapping[str, AttackNumbers], scale: str | None) -> Table:
@@ -250,7 +250,7 @@ def curve_plot(numbers: BaeNumbers) -> str:
     def draw(axes: Axes) -> None:
         xlabel, ylabel = "largest share of words that may change, %", "accuracy after the attack, %"
         plot_curves(axes, series, xlabel=xlabel, ylabel=ylabel, spread="none")
-        axes.xaxis.set_major_formatter(PercentFormatter(xmax=1, symbol=""))
+        axes.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0, symbol=""))
 
     from matplotlib.ticker import PercentFormatter
 
@@ -299,8 +299,9 @@ def split_plot(splits: Splits) -> str:
     return draw_plot("splits", (8.2, 1.9), lambda axes: plot_bars(axes, names, shares, xlabel="% of attacked texts"))
 
 
-def _texts(results: Results) -> Iterator[Block]:
+def _texts(result: BaeResult) -> Iterator[Block]:
     """The same text under every attack: those that needed both operations, then those that most attacks fool."""
+    results = result.results
     both = split_texts(results)["C"][:COMPARED_BOTH]
     if both:
         yield Heading("Texts that needed both", aside="split C")
@@ -311,7 +312,7 @@ def _texts(results: Results) -> Iterator[Block]:
         yield Examples(
             items=[_compared(results, text) for text in others],
             preview=2,
-            more="The texts that most attacks fool, first in the data first.",
+            more=f"The texts that most attacks fool. All others: stockade show {result.run.folder}",
         )
 
 

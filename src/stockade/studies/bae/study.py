@@ -135,7 +135,7 @@ class BaeResult(StudyResult[BaeNumbers]):
             "masked_lm": language.masked_lm_name,
         }
 
-    def document(self) -> Document:
+    def make_document(self) -> Document:
         """The page: attacks, claims, curve, splits, antonyms, fluency, texts to look at."""
         from stockade.studies.bae.page import bae_document
 
@@ -166,7 +166,7 @@ def run(spec: BaeSpec, folder: Path, runtime: Runtime, resume: bool) -> BaeResul
         if spec.fluency:
             texts = texts_to_measure(result.results)
             measure_perplexities(workspace.store, texts, _by_masked_lm(spec.language), runtime.observer)
-        result.write_reports()
+        result.write_summary()
     return result
 
 
@@ -213,4 +213,4 @@ def _key(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-WORKFLOW: Workflow[BaeSpec] = Workflow(BaeSpec, run, BaeResult)
+WORKFLOW: Workflow[BaeSpec] = Workflow(BaeSpec, run, BaeResult, reopens=True)
