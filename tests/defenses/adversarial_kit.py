@@ -89,22 +89,22 @@ def gradients(model: Any) -> dict[str, Tensor]:
     }
 
 
-def assert_same_gradients(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
-    assert one.keys() == other.keys()
-    for name in one:
-        torch.testing.assert_close(one[name], other[name], atol=1e-6, rtol=1e-5, msg=lambda m, n=name: f"{n}: {m}")
+def assert_same_gradients(first: dict[str, Tensor], second: dict[str, Tensor]) -> None:
+    assert first.keys() == second.keys()
+    for name in first:
+        torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=1e-5, msg=lambda m, n=name: f"{n}: {m}")
 
 
 @contextmanager
-def seen_vectors(model: Any) -> Iterator[list[Tensor]]:
+def watched_vectors(model: Any) -> Iterator[list[Tensor]]:
     """What the layer norm behind the word vectors is given is not shown by the embedding: look at the sum that comes
     after it, which the hooks of a defense have gone through.
     """
-    seen: list[Tensor] = []
+    vectors: list[Tensor] = []
     norm = model.bert.embeddings.LayerNorm
-    handle = norm.register_forward_pre_hook(lambda _module, given: seen.append(given[0].detach().clone()))
+    handle = norm.register_forward_pre_hook(lambda _module, arguments: vectors.append(arguments[0].detach().clone()))
     try:
-        yield seen
+        yield vectors
     finally:
         handle.remove()
 
@@ -123,10 +123,10 @@ def reference_start(batch: Batch, width: int, norm: float, moved: Tensor, seed: 
 
 def reference_step(perturbation: Tensor, gradient: Tensor, moved: Tensor, step: float, limit: float) -> Tensor:
     """One ascent, text by text."""
-    found = []
-    for own, slope, tokens in zip(perturbation, gradient, moved, strict=True):
+    moved_on = []
+    for vector, slope, tokens in zip(perturbation, gradient, moved, strict=True):
         slope = torch.where(tokens[:, None], slope, 0.0)
-        own = own + step * slope / slope.square().sum().sqrt()
-        length = own.square().sum().sqrt()
-        found.append(own * (limit / length) if 0 < limit < length else own)
-    return torch.stack(found)
+        vector = vector + step * slope / slope.square().sum().sqrt()
+        length = vector.square().sum().sqrt()
+        moved_on.append(vector * (limit / length) if 0 < limit < length else vector)
+    return torch.stack(moved_on)

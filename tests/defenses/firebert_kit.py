@@ -61,13 +61,13 @@ class OpenVictim(WeightVictim):
         self.looked += texts
         return [tuple((abs(self.weights.get(word.lower(), 1e-9)),) for word in text.words) for text in texts]
 
-    def predict_noised(self, asked: Sequence[NoisedCopies]) -> Probabilities:
-        self.noised += asked
+    def predict_noised(self, requests: Sequence[NoisedCopies]) -> Probabilities:
+        self.noised += requests
         rows = []
-        for one in asked:
-            left = [word for index, word in enumerate(one.text.words) if (index, 0) not in one.tokens]
+        for request in requests:
+            left = [word for index, word in enumerate(request.text.words) if (index, 0) not in request.tokens]
             odds = self.bias + sum(self.weights.get(word.lower(), 0.0) for word in left)
-            rows += [(1 - sigmoid(odds), sigmoid(odds))] * one.copies
+            rows += [(1 - sigmoid(odds), sigmoid(odds))] * request.copies
         return np.array(rows)
 
 
@@ -85,7 +85,7 @@ def run(
     """What the coroutines return, in order, with everything they ask answered together."""
     embedding = EmbeddingService(lambda: encoder or BagEncoder())
     scheduler = Scheduler.for_classifier(ScoringService(victim), embedding=embedding)
-    searches = [Search(lambda one=one: one) for one in coroutines]  # type: ignore[misc]
+    searches = [Search(lambda coroutine=coroutine: coroutine) for coroutine in coroutines]  # type: ignore[misc]
     results = {id(finished.search): finished.result for finished in scheduler.run(searches)}
     for result in results.values():
         assert not isinstance(result, SearchStopped), result

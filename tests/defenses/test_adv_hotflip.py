@@ -60,8 +60,8 @@ def test_flips_are_those_of_a_plain_search_over_the_vocabulary(share: float) -> 
     words = set(word_tokens(kit.tokenizer))
     assert words == set(range(2, 18))  # all but [PAD] and [UNK]
     expected = reference_flips(kit, batch, lambda _: words, share)
-    found = flips_of(kit, rounds=1, share=share).flipped(batch)
-    assert torch.equal(found["input_ids"], expected)
+    flipped = flips_of(kit, rounds=1, share=share).flipped(batch)
+    assert torch.equal(flipped["input_ids"], expected)
     changed = (expected != batch.tensors["input_ids"]).sum(1).tolist()
     assert changed == [int(share * 12), int(share * 3)]
 
@@ -80,8 +80,10 @@ def test_neighbours_are_the_only_candidates_when_asked_for() -> None:
         number("film"): {number("picture")},
         number("picture"): {number("film")},
     }
-    assert {one: set(row) - {one} for one, row in enumerate(flips.candidates.tolist()) if set(row) != {one}} == near
-    expected = reference_flips(kit, batch, lambda one: near.get(one, set()) | {one}, 1.0)
+    assert {
+        token: set(row) - {token} for token, row in enumerate(flips.candidates.tolist()) if set(row) != {token}
+    } == near
+    expected = reference_flips(kit, batch, lambda token: near.get(token, set()) | {token}, 1.0)
     assert torch.equal(flips.flipped(batch)["input_ids"], expected)
     assert not torch.equal(expected, batch.tensors["input_ids"])
 
@@ -96,8 +98,8 @@ def test_neighbours_keep_the_case_and_come_nearest_first() -> None:
         def convert_ids_to_tokens(self, _: object) -> list[str]:
             return ["good", "Good", "fine", "Great", "great", "##great"]
 
-    found = neighbour_tokens(Cased(), directions(good=0, fine=20, great=-10), 3, 0.9)
-    assert found.tolist() == [[0, 4, 2, 0], [1, 3, 1, 1], [2, 0, 2, 2], [3, 1, 3, 3], [4, 0, 4, 4], [5, 5, 5, 5]]
+    rows = neighbour_tokens(Cased(), directions(good=0, fine=20, great=-10), 3, 0.9)
+    assert rows.tolist() == [[0, 4, 2, 0], [1, 3, 1, 1], [2, 0, 2, 2], [3, 1, 3, 3], [4, 0, 4, 4], [5, 5, 5, 5]]
 
 
 def test_later_rounds_see_the_gradient_anew() -> None:
@@ -167,11 +169,11 @@ def test_a_vocabulary_of_letters_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [("rounds=0", "has 0 rounds"), ("share=0", "share of adv-hotflip is 0.0"), ("candidates=all", "candidates")],
 )
-def test_bad_options(options: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options(options: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         make_defense(f"adv-hotflip:{options}")
 
 
@@ -183,18 +185,18 @@ def test_of_neighbours_too_the_greatest_gains_are_taken_first(seed: int) -> None
     table = directions(good=0, great=10, fine=20, film=100, picture=110, bad=200)
     with use_neighbours(table):
         flips = flips_of(kit, rounds=1, share=0.25, candidates="neighbours", count=2, min_cosine=0.9)
-    near = {one: set(row) for one, row in enumerate(flips.candidates.tolist())}
-    expected = reference_flips(kit, batch, lambda one: near[one], 0.25)
+    near = {token: set(row) for token, row in enumerate(flips.candidates.tolist())}
+    expected = reference_flips(kit, batch, lambda token: near[token], 0.25)
     assert torch.equal(flips.flipped(batch)["input_ids"], expected)
 
 
 def test_neighbours_are_as_near_as_was_asked_for() -> None:
     kit = make_kit()
     good, fine = kit.tokenizer.convert_tokens_to_ids(["good", "fine"])
-    for least, found in ((0.9, {good}), (0.6, {good, fine})):
+    for least, allowed in ((0.9, {good}), (0.6, {good, fine})):
         with use_neighbours(directions(good=0, fine=45)):
             flips = flips_of(kit, candidates="neighbours", count=2, min_cosine=least)
-        assert set(flips.candidates[good].tolist()) == found
+        assert set(flips.candidates[good].tolist()) == allowed
 
 
 def test_what_begins_and_ends_a_text_is_not_flipped() -> None:
@@ -215,10 +217,10 @@ def test_the_premise_of_a_pair_is_not_flipped() -> None:
     batch = make_batch(kit, PAIRS, [0, 1, 0])
     before, after = batch.tensors["input_ids"], flips_of(kit, share=1.0).flipped(batch)["input_ids"]
     words = [[5, 6], [4, 5, 6, 7, 8], [1, 2, 3]]
-    for row, own in zip(before != after, words, strict=True):
+    for row, words_of_text in zip(before != after, words, strict=True):
         changed = torch.nonzero(row).squeeze(1).tolist()
         assert changed
-        assert set(changed) <= set(own)
+        assert set(changed) <= set(words_of_text)
 
 
 def test_the_share_is_of_the_hypothesis() -> None:
@@ -276,15 +278,15 @@ def test_neighbours_of_a_large_vocabulary_are_those_of_a_plain_search() -> None:
     matrix = np.random.default_rng(0).integers(-127, 128, (600, 3)).astype(np.int8)
     table = Neighbours(tuple(words), matrix)
     shuffled = words[::-1]
-    found = neighbour_tokens(Listed(shuffled), table, 4, 0.95)
+    rows = neighbour_tokens(Listed(shuffled), table, 4, 0.95)
     unit = matrix / np.linalg.norm(matrix.astype(float), axis=1, keepdims=True)
     for number in (0, 1, 80, 90, 300, 599):
-        own = words.index(shuffled[number])
-        cosines = unit @ unit[own]
-        near = [at for at in np.argsort(-cosines, kind="stable").tolist() if at != own and cosines[at] >= 0.95][:4]
+        word = words.index(shuffled[number])
+        cosines = unit @ unit[word]
+        near = [at for at in np.argsort(-cosines, kind="stable").tolist() if at != word and cosines[at] >= 0.95][:4]
         expected = [shuffled.index(words[at]) for at in near]
         assert len(expected) == 4
-        assert found[number].tolist() == [number, *expected]
+        assert rows[number].tolist() == [number, *expected]
 
 
 def test_the_best_of_many_candidates_is_the_first_of_the_greatest_products() -> None:
@@ -302,14 +304,14 @@ def test_the_best_of_many_candidates_is_the_first_of_the_greatest_products() -> 
 
 
 def test_places_that_may_not_be_flipped_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+    calls: list[int] = []
 
     def counted(slopes: torch.Tensor, vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        asked.append(len(slopes))
+        calls.append(len(slopes))
         return best_of_all(slopes, vectors)
 
     monkeypatch.setattr("stockade.defenses.adv_hotflip.best_of_all", counted)
     kit = make_kit()
     batch = make_batch(kit, ("a good film with fun", "[UNK] film"), (1, 0))
     flips_of(kit, rounds=2).flipped(batch)
-    assert asked == [6, 6]  # of ten: three are padding and one hides a word
+    assert calls == [6, 6]  # of ten: three are padding and one hides a word

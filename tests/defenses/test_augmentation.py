@@ -58,7 +58,7 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> None:
     """The attack of these tests, a victim to be named "toy", and no curves on the page, which take long."""
     monkeypatch.setattr(module, "make_attack", named(Swap()))
     monkeypatch.setattr(module, "load_model", lambda reference: VICTIM)
-    monkeypatch.setattr(recording, "render_page", lambda *given: "")
+    monkeypatch.setattr(recording, "render_page", lambda *arguments: "")
 
 
 def test_the_strongest_text_is_taken_whether_it_fools_the_model_or_not() -> None:
@@ -75,8 +75,8 @@ def test_the_strongest_text_is_taken_whether_it_fools_the_model_or_not() -> None
 
 
 def test_an_attack_that_always_breaks_down_is_an_error() -> None:
-    said = r"broke down on all 2 texts, on the first because the attack raised ValueError: broken\."
-    with pytest.raises(RunError, match=said):
+    message = r"broke down on all 2 texts, on the first because the attack raised ValueError: broken\."
+    with pytest.raises(RunError, match=message):
         attacked_texts(VICTIM, ["crash good", "crash fine"], ["positive"] * 2, "swap")
 
 
@@ -129,10 +129,10 @@ def test_replace_keeps_the_number_of_texts() -> None:
     rows_attacked = defense.attacked_rows(TEXTS, 4)
     assert 9 <= len(rows_attacked) <= 11  # a half of 22 without those of the two short texts that are in it
     assert all(row < 20 for row in rows_attacked)
-    kept = inputs[: 22 - len(rows_attacked)]
-    assert len(set(kept)) == len(kept)
-    assert set(kept) <= set(TEXTS)
-    assert inputs[len(kept) :] == [attacked(TEXTS[row]) for row in rows_attacked]
+    originals = inputs[: 22 - len(rows_attacked)]
+    assert len(set(originals)) == len(originals)
+    assert set(originals) <= set(TEXTS)
+    assert inputs[len(originals) :] == [attacked(TEXTS[row]) for row in rows_attacked]
     wanted = dict(zip(TEXTS, LABELS, strict=True)) | {
         attacked(text): label for text, label in zip(TEXTS[:20], LABELS, strict=False)
     }
@@ -169,20 +169,20 @@ def test_it_acts_in_training_by_rewriting_alone() -> None:
 
 def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_once(tmp_path: Path) -> None:
     named = [make_defense("augmentation:model=toy")]
-    seen: dict[str, Any] = {"built": [], "rewritten": 0}
+    calls: dict[str, Any] = {"built": [], "rewritten": 0}
     rewrite = combined_rewrite(named)
     assert rewrite is not None
 
-    def counted(*given: Any) -> Any:
-        seen["rewritten"] += 1
-        return rewrite(*given)
+    def counted(*arguments: Any) -> Any:
+        calls["rewritten"] += 1
+        return rewrite(*arguments)
 
     origin = tiny_origin()
     build = origin.builder
     assert build is not None
 
     def builder(texts: Any, classes: Any, seed: int) -> Any:
-        seen["built"].append(tuple(texts))
+        calls["built"].append(tuple(texts))
         return build(texts, classes, seed)
 
     def run(resume: bool = False, stop: int | None = None) -> Any:
@@ -192,19 +192,19 @@ def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_onc
 
         return train(rows(60), replace(origin, builder=builder), tmp_path / "m", options=OPTIONS,
                      objective=combined_objective(named), rewrite=counted,
-                     defenses=[one.described() for one in named], resume=resume, observe=watch)  # fmt: skip
+                     defenses=[item.described() for item in named], resume=resume, observe=watch)  # fmt: skip
 
     with pytest.raises(RuntimeError, match="power cut"):
         run(stop=3)
     trained = run(resume=True)
-    assert seen["rewritten"] == 1  # the second time the folder had them
-    first, again = (Counter(texts) for texts in seen["built"])
+    assert calls["rewritten"] == 1  # the second time the folder had them
+    first, again = (Counter(texts) for texts in calls["built"])
     assert first == again
     assert any("meh" in text for text in first)
     record = json.loads((trained.folder / "training.json").read_text())
     data = record["config"]["data"]
     assert data["validation_texts"] == 6
-    originals = seen["built"][0][:54]
+    originals = calls["built"][0][:54]
     assert set(originals) <= {text for text, _ in rows(60)}
     long_texts = sum(len(text.split()) >= 3 for text in originals)
     assert data["train_texts"] == sum(first.values()) == 54 + long_texts
@@ -236,6 +236,6 @@ def test_the_texts_that_are_kept_are_drawn_apart_from_those_that_are_attacked() 
     defense = Augmentation(model="toy", variant="replace", words=1)
     texts: list[TextInput] = ["good film"] * 40
     for seed in range(5):
-        attacked, kept = defense.attacked_rows(texts, seed), defense.original_rows(40, 20, seed)
-        assert len(attacked) == len(kept) == 20
-        assert 0 < len(set(attacked) & set(kept)) < 20
+        attacked, originals = defense.attacked_rows(texts, seed), defense.original_rows(40, 20, seed)
+        assert len(attacked) == len(originals) == 20
+        assert 0 < len(set(attacked) & set(originals)) < 20

@@ -125,17 +125,17 @@ def objective_of(kit: TrainingKit, *named: NamedDefense) -> Objective:
 def test_texts_that_another_defense_adds_are_changed_too(outer: str, between: tuple[str, ...]) -> None:
     kit = make_kit()
     objective = objective_of(kit, make_defense(outer), *map(make_defense, between), doubling())
-    found = objective.augment(make_batch(kit, [TEXT] * 3, [1, 0, 1]))
+    augmented = objective.augment(make_batch(kit, [TEXT] * 3, [1, 0, 1]))
     plain = make_batch(kit, [TEXT]).tensors["input_ids"][0].tolist()
-    rows = found.tensors["input_ids"].tolist()
-    assert len(rows) == len(found.labels) == (12 if between == ("adv-hotflip",) else 6)
+    rows = augmented.tensors["input_ids"].tolist()
+    assert len(rows) == len(augmented.labels) == (12 if between == ("adv-hotflip",) else 6)
     assert all(row != plain for row in rows)
     if "ranmask" in outer:
         unknown = kit.tokenizer.unk_token_id
         assert [row.count(unknown) for row in rows] == [5] * len(rows)  # flips leave alone what hides a word
 
 
-def test_a_model_is_judged_as_all_its_defenses_show_texts() -> None:
+def test_a_model_is_validated_as_all_its_defenses_show_texts() -> None:
     kit = make_kit()
     batch = make_batch(kit, [TEXT] * 4, [1, 0, 1, 0])
     for named in ([make_defense("safer"), make_defense("ranmask:rate=0.5")],
@@ -144,7 +144,7 @@ def test_a_model_is_judged_as_all_its_defenses_show_texts() -> None:
                   [make_defense("ranmask:rate=0.5"), make_defense("freelb"), doubling()]):  # fmt: skip
         shown = validation_batch(objective_of(kit, *named), batch)
         assert len(shown) == 4
-        words = [len(str(one).split()) for one in shown.inputs]
+        words = [len(str(text).split()) for text in shown.inputs]
         hidden = (shown.tensors["input_ids"] == kit.tokenizer.unk_token_id).sum(1).tolist()
         assert all(count >= number // 2 > 0 for count, number in zip(hidden, words, strict=True))
 
@@ -164,7 +164,7 @@ class Signing:
     def rewrite(
         self, inputs: Sequence[str], labels: Sequence[int], classes: tuple[str, ...], seed: int
     ) -> tuple[list[str], Sequence[int]]:
-        return [f"{one} {self.name}" for one in inputs], labels
+        return [f"{text} {self.name}" for text in inputs], labels
 
 
 def test_the_innermost_defense_rewrites_first() -> None:

@@ -25,13 +25,13 @@ TOKENIZERS = {
 WORDS = ("film", "great", "bad", "the", "was", "zq")
 
 
-def words_of_hypothesis(found: torch.Tensor, tokenizer: Any, ids: torch.Tensor) -> list[list[int]]:
+def words_of_hypothesis(changeable: torch.Tensor, tokenizer: Any, ids: torch.Tensor) -> list[list[int]]:
     """The places that may change without those of special tokens, which nobody changes."""
     special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids)) & (ids != (tokenizer.unk_token_id or -1))
-    return [torch.nonzero(row).squeeze(1).tolist() for row in found & ~special]
+    return [torch.nonzero(row).squeeze(1).tolist() for row in changeable & ~special]
 
 
-def told(encoded: Any, pairs: Sequence[Any]) -> list[list[int]]:
+def second_sequence(encoded: Any, pairs: Sequence[Any]) -> list[list[int]]:
     sides = [encoded.sequence_ids(row) for row in range(len(pairs))]
     return [[at for at, side in enumerate(row) if side == 1] for row in sides]
 
@@ -42,17 +42,21 @@ def test_they_are_those_that_the_tokenizer_says(kind: str, side: str) -> None:
     tokenizer = TOKENIZERS[kind]
     pairs = [("the film was great", "the film was bad"), ("", "bad film"), ("zq zq", "zq"), ("the film", "")]
     encoded = tokenizer(
-        [one for one, _ in pairs], [one for _, one in pairs], padding=True, padding_side=side, return_tensors="pt"
+        [premise for premise, _ in pairs],
+        [hypothesis for _, hypothesis in pairs],
+        padding=True,
+        padding_side=side,
+        return_tensors="pt",
     )
-    found = changeable_tokens(pairs, encoded, tokenizer)
-    assert words_of_hypothesis(found, tokenizer, encoded["input_ids"]) == told(encoded, pairs)
+    changeable = changeable_tokens(pairs, encoded, tokenizer)
+    assert words_of_hypothesis(changeable, tokenizer, encoded["input_ids"]) == second_sequence(encoded, pairs)
 
 
 def test_single_texts_may_change_everywhere() -> None:
     tokenizer = tiny_tokenizer()
     encoded = tokenizer(["a film", "a great film was bad"], padding=True, return_tensors="pt")
-    found = changeable_tokens(["a film", "a great film was bad"], encoded, tokenizer)
-    assert torch.equal(found, encoded["attention_mask"].bool())
+    changeable = changeable_tokens(["a film", "a great film was bad"], encoded, tokenizer)
+    assert torch.equal(changeable, encoded["attention_mask"].bool())
 
 
 @settings(deadline=None)
@@ -68,8 +72,8 @@ def test_a_pair_may_have_been_cut(premise: str, hypothesis: str, maximum: int, s
     encoded = tokenizer(
         [premise], [hypothesis], truncation="longest_first", max_length=maximum, padding=True, return_tensors="pt"
     )
-    found = changeable_tokens([(premise, hypothesis)], encoded, tokenizer)
-    assert words_of_hypothesis(found, tokenizer, encoded["input_ids"]) == told(encoded, [premise])
+    changeable = changeable_tokens([(premise, hypothesis)], encoded, tokenizer)
+    assert words_of_hypothesis(changeable, tokenizer, encoded["input_ids"]) == second_sequence(encoded, [premise])
 
 
 def test_unknown_words_in_the_place_of_others_do_not_matter() -> None:
@@ -77,5 +81,5 @@ def test_unknown_words_in_the_place_of_others_do_not_matter() -> None:
     tokenizer = tiny_tokenizer()
     encoded = tokenizer(["the film was"], ["a bad film"], return_tensors="pt")
     encoded["input_ids"][0, [1, 3, 6]] = tokenizer.unk_token_id
-    found = changeable_tokens([("the film was", "a bad film")], encoded, tokenizer)
-    assert torch.nonzero(found[0]).squeeze(1).tolist() == [5, 6, 7, 8]
+    changeable = changeable_tokens([("the film was", "a bad film")], encoded, tokenizer)
+    assert torch.nonzero(changeable[0]).squeeze(1).tolist() == [5, 6, 7, 8]

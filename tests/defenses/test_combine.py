@@ -61,9 +61,9 @@ def test_mean_logits_need_no_logits(logits: list[list[float]]) -> None:
 
 def test_a_probability_of_zero_is_survived() -> None:
     for how in ("logit", "normalised-logit"):
-        found = combine(np.array([[1.0, 0.0], [0.4, 0.6]]), how)  # type: ignore[arg-type]
-        assert found.label == 0
-        assert all(math.isfinite(value) for value in found.probabilities)
+        combined = combine(np.array([[1.0, 0.0], [0.4, 0.6]]), how)  # type: ignore[arg-type]
+        assert combined.label == 0
+        assert all(math.isfinite(value) for value in combined.probabilities)
 
 
 @dataclass(frozen=True, slots=True)

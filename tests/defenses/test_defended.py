@@ -65,11 +65,17 @@ class ToyLanguage(LanguageModels):
 
 
 def test_the_fingerprint_is_of_all_that_decides_an_answer() -> None:
-    def found(inside: str = "m", name: str = "ranmask", rate: float = 0.3, seed: int = 0) -> str:
+    def fingerprint(inside: str = "m", name: str = "ranmask", rate: float = 0.3, seed: int = 0) -> str:
         return Defended(name=name, defense=RanMask(rate=rate), inner=Marked({}, mark=inside), seed=seed).fingerprint()
 
-    assert found() == found()
-    different = {found(), found(inside="n"), found(name="other"), found(rate=0.4), found(seed=1)}
+    assert fingerprint() == fingerprint()
+    different = {
+        fingerprint(),
+        fingerprint(inside="n"),
+        fingerprint(name="other"),
+        fingerprint(rate=0.4),
+        fingerprint(seed=1),
+    }
     assert len(different) == 5
 
 
@@ -88,8 +94,8 @@ def test_defenses_are_told_from_the_outside_in() -> None:
     assert isinstance(model.inner, Defended)
     assert (model.name, model.inner.name) == ("safer", "ranmask")
     assert model.inner.inner is victim
-    told = [(one["name"], one["options"]["copies"]) for one in defenses_of(model)]
-    assert told == [("safer", 3), ("ranmask", 5)]
+    recorded = [(defense["name"], defense["options"]["copies"]) for defense in defenses_of(model)]
+    assert recorded == [("safer", 3), ("ranmask", 5)]
 
 
 def test_an_answer_may_ask_the_language_models() -> None:
@@ -113,6 +119,6 @@ def test_random_choices_depend_on_the_text_and_the_purpose_alone() -> None:
     )
     texts = ["a good bad dull film", ("a premise", "a good bad dull film"), "good or bad"]
     together, language = model.predict_proba(texts), LanguageModels()
-    for one, row in zip(texts, together, strict=True):
-        assert (probabilities_of(model, [one], language) == row).all()
+    for text, row in zip(texts, together, strict=True):
+        assert (probabilities_of(model, [text], language) == row).all()
     assert (probabilities_of(model, texts, language, "another") != together).any()

@@ -86,11 +86,11 @@ def test_copies_vote_in_order_and_empty_ones_for_nothing() -> None:
 
 def test_the_words_that_stay_are_drawn_from_the_given_generator_at_the_chance_of_the_option() -> None:
     deletion = Deletion(kept_chance=0.8, copies=3)
-    one, same, other = (deletion.kept(np.random.default_rng(seed), 50, 400) for seed in (1, 1, 2))
-    assert one.shape == (400, 50)
-    assert (one == same).all()
-    assert (one != other).any()
-    assert one.mean() == pytest.approx(0.8, abs=0.015)
+    first, same, other = (deletion.kept(np.random.default_rng(seed), 50, 400) for seed in (1, 1, 2))
+    assert first.shape == (400, 50)
+    assert (first == same).all()
+    assert (first != other).any()
+    assert first.mean() == pytest.approx(0.8, abs=0.015)
 
 
 def test_shares_of_votes_are_of_all_copies() -> None:
@@ -133,8 +133,8 @@ def test_fixed_draws_depend_on_the_length_alone() -> None:
     victim = WeightVictim({})
     defended(victim, copies=6, draws="fixed").predict_proba(["a b c d", "e f g h"])
     letters = {str(item).replace(" ", "") for item in victim.asked}
-    assert {one.translate(str.maketrans("abcd", "efgh")) for one in letters if one < "e"} == {
-        one for one in letters if one >= "e"
+    assert {copy.translate(str.maketrans("abcd", "efgh")) for copy in letters if copy < "e"} == {
+        copy for copy in letters if copy >= "e"
     }
 
 
@@ -144,20 +144,20 @@ def test_a_randomised_model_is_asked_for_every_copy_with_words() -> None:
     assert len(victim.asked) == 40
 
 
-def test_the_twin_shows_mean_probabilities_of_the_same_copies() -> None:
-    twin = defended(RandomVictim(5), copies=9, combine="vote").surrogate()
-    assert twin is not None
+def test_the_surrogate_shows_mean_probabilities_of_the_same_copies() -> None:
+    surrogate = defended(RandomVictim(5), copies=9, combine="vote").surrogate()
+    assert surrogate is not None
     expected = defended(RandomVictim(5), copies=9).predict_proba(["a b c d e f"])
-    assert (twin.predict_proba(["a b c d e f"]) == expected).all()
+    assert (surrogate.predict_proba(["a b c d e f"]) == expected).all()
 
 
 def test_training_deletes_other_words_in_every_step_but_never_all() -> None:
     kit = make_kit()
     objective = make_defense("deletion").defense.objective(kit)
-    seen = Counter(objective.augment(make_batch(kit, ["a good"] * 3000, [1] * 3000)).inputs)
-    both, one = 0.3 * 0.3, 0.3 * 0.7 + 0.7 * 0.7 / 2  # an empty copy gets either word back
-    assert {text: count / 3000 for text, count in seen.items()} == pytest.approx(
-        {"a good": both, "a": one, "good": one}, abs=0.045
+    counts = Counter(objective.augment(make_batch(kit, ["a good"] * 3000, [1] * 3000)).inputs)
+    both, single = 0.3 * 0.3, 0.3 * 0.7 + 0.7 * 0.7 / 2  # an empty copy gets either word back
+    assert {text: count / 3000 for text, count in counts.items()} == pytest.approx(
+        {"a good": both, "a": single, "good": single}, abs=0.045
     )
     pair = ("the film", "good")
     batch = objective.augment(make_batch(kit, ["a good film", "", pair], [1, 0, 1], 3))
@@ -178,12 +178,12 @@ def test_from_python_and_from_a_folder(tmp_path: Path) -> None:
     assert isinstance(model, Defended)
     assert model.defense == Deletion(kept_chance=0.5)
     save_defenses(tmp_path, [make_defense("deletion@vote:copies=7")])
-    (kept,) = load_defenses(tmp_path)
-    assert (kept.preset, kept.defense) == ("vote", Deletion(copies=7, combine="vote"))
+    (loaded,) = load_defenses(tmp_path)
+    assert (loaded.preset, loaded.defense) == ("vote", Deletion(copies=7, combine="vote"))
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("kept_chance=0", "kept_chance of deletion is 0.0, expected a chance between 0 and 1"),
         ("kept_chance=1", "kept_chance of deletion is 1.0"),
@@ -193,6 +193,6 @@ def test_from_python_and_from_a_folder(tmp_path: Path) -> None:
         ("draws=some", "draws"),
     ],
 )
-def test_bad_options(options: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options(options: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         make_defense(f"deletion:{options}")

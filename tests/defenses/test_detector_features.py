@@ -39,25 +39,25 @@ def test_the_numbers_of_a_text_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
     text = Text.parse(" ".join(words))
     (ended,) = scheduler.run([Search(lambda: reader.read(text, np.random.default_rng(3)))])
     assert isinstance(ended.result, Evidence)
-    found = dict(zip(FEATURES, ended.result.numbers, strict=True))
+    numbers = dict(zip(FEATURES, ended.result.numbers, strict=True))
 
     plain = VICTIM.predict_proba([str(text)])[0]
-    own = int(plain.argmax())
+    label = int(plain.argmax())
     masks = draw_masks(np.random.default_rng(3), 11, 7, 50)
-    copies = [" ".join(w if kept else "[MASK]" for w, kept in zip(words, row, strict=True)) for row in masks.tolist()]
+    copies = [" ".join(w if stays else "[MASK]" for w, stays in zip(words, row, strict=True)) for row in masks.tolist()]
     rows = VICTIM.predict_proba(copies)
-    others = sum(int(row.argmax()) != own for row in rows)
+    others = sum(int(row.argmax()) != label for row in rows)
     assert 0 < others < 25
     mean = [sum(row[label] for row in rows) / 50 for label in (0, 1)]
-    assert found["disagreement"] == pytest.approx(others / 50)
-    assert found["fall"] == pytest.approx(plain[own] - mean[own])
-    assert found["masked-margin"] == pytest.approx(abs(mean[1] - mean[0]))
+    assert numbers["disagreement"] == pytest.approx(others / 50)
+    assert numbers["fall"] == pytest.approx(plain[label] - mean[label])
+    assert numbers["masked-margin"] == pytest.approx(abs(mean[1] - mean[0]))
     lengths = [len(word) for word in words]
-    assert found["surprise-mean"] == pytest.approx(sum(lengths) / 11)
-    assert found["surprise-max"] == 7
-    assert found["surprise-top"] == (7 + 6) / 2
+    assert numbers["surprise-mean"] == pytest.approx(sum(lengths) / 11)
+    assert numbers["surprise-max"] == 7
+    assert numbers["surprise-top"] == (7 + 6) / 2
     frequent = VICTIM.predict_proba(["bad poor film"])[0]
-    assert found["frequency-shift"] == pytest.approx(plain[own] - frequent[own])
+    assert numbers["frequency-shift"] == pytest.approx(plain[label] - frequent[label])
 
 
 def test_the_shift_is_that_of_the_class_of_the_text_whatever_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,8 +89,8 @@ def test_copies_keep_their_premise_and_the_words_that_must_stay() -> None:
     pair = Text.parse("good film show", "a premise")
     two = {"good film [MASK]", "good [MASK] show", "[MASK] film show"}
     assert Asked(WEIGHTS).copies(pair, kept=2) == {("a premise", copy) for copy in two}
-    one = {"good [MASK] [MASK]", "[MASK] film [MASK]", "[MASK] [MASK] show"}
-    assert Asked(WEIGHTS).copies(pair, kept=1) == {("a premise", copy) for copy in one}
+    single = {"good [MASK] [MASK]", "[MASK] film [MASK]", "[MASK] [MASK] show"}
+    assert Asked(WEIGHTS).copies(pair, kept=1) == {("a premise", copy) for copy in single}
 
 
 def test_a_word_at_the_beginning_of_a_text_is_as_frequent_as_elsewhere() -> None:
@@ -101,13 +101,13 @@ def test_a_word_at_the_beginning_of_a_text_is_as_frequent_as_elsewhere() -> None
 def test_the_detector_is_fitted_as_if_each_clean_text_were_new() -> None:
     """Without itself either word is rare and becomes the other; a word without synonyms stays."""
     victim = WeightVictim({"flick": 3.0, "movie": -2.0})
-    found = fit_detector(victim, ["flick", "movie"], ["qqq"], features=FREQUENCY, rare=0, copies=2)
+    fitted = fit_detector(victim, ["flick", "movie"], ["qqq"], features=FREQUENCY, rare=0, copies=2)
     shift = 1 / (1 + math.exp(-3)) - 1 / (1 + math.exp(2))
-    assert found.logistic.means == pytest.approx((2 * shift / 3,))
+    assert fitted.logistic.means == pytest.approx((2 * shift / 3,))
 
 
 def test_the_order_of_the_texts_does_not_matter() -> None:
     options: dict[str, Any] = {"features": MASKING, "rate": 0.4, "copies": 7}
-    one, other = (fit_detector(VICTIM, clean, ATTACKED, **options) for clean in (CLEAN, CLEAN[::-1]))
-    assert one.logistic.means == pytest.approx(other.logistic.means)
-    assert one.threshold == pytest.approx(other.threshold)
+    first, other = (fit_detector(VICTIM, clean, ATTACKED, **options) for clean in (CLEAN, CLEAN[::-1]))
+    assert first.logistic.means == pytest.approx(other.logistic.means)
+    assert first.threshold == pytest.approx(other.threshold)

@@ -47,10 +47,10 @@ def fact(table: str, **options: Any) -> Fact:
 class Recording:
     """An objective that remembers what it was handed."""
 
-    seen: list[Batch] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
 
     def augment(self, batch: Batch) -> Batch:
-        self.seen.append(batch)
+        self.batches.append(batch)
         return batch
 
     def loss(self, model: Any, batch: Batch) -> Tensor:
@@ -79,31 +79,31 @@ def test_alternatives_join_the_batch_with_the_label_of_their_text(table: str) ->
     plain = Recording()
     tuning = CoTuning(ENCODER, plain, AlternativePool(fact(table), OpenVictim(VICTIM_WEIGHTS), 0), 3)
     texts: list[TextInput] = ["Great film!", "zebra", ("great film", "the plot, twice")]
-    found = tuning.augment(batch(texts, [1, 0, 2]))
-    assert found is plain.seen[0]
-    assert list(found.inputs[:3]) == texts
-    assert sorted(zip(map(str, found.inputs[3:]), found.labels[3:].tolist(), strict=True)) == [
+    augmented = tuning.augment(batch(texts, [1, 0, 2]))
+    assert augmented is plain.batches[0]
+    assert list(augmented.inputs[:3]) == texts
+    assert sorted(zip(map(str, augmented.inputs[3:]), augmented.labels[3:].tolist(), strict=True)) == [
         ("('great film', 'the story, twice')", 2),
         ("Good film!", 1),
         ("Good movie!", 1),
         ("Great movie!", 1),
     ]
-    assert found.labels[:3].tolist() == [1, 0, 2]
-    expected = encode(found.inputs)
-    assert found.tensors.keys() == expected.keys()
-    assert all(torch.equal(found.tensors[name], expected[name]) for name in expected)
-    assert tuning.loss(None, found) == 7  # type: ignore[arg-type]
+    assert augmented.labels[:3].tolist() == [1, 0, 2]
+    expected = encode(augmented.inputs)
+    assert augmented.tensors.keys() == expected.keys()
+    assert all(torch.equal(augmented.tensors[name], expected[name]) for name in expected)
+    assert tuning.loss(None, augmented) == 7  # type: ignore[arg-type]
 
 
 def test_tokens_that_were_hidden_stay_hidden(table: str) -> None:
     """Word dropout, or a defense outside, has changed the second text."""
-    given = batch(["a film and a film", "the film"], [0, 1])
-    given.tensors["input_ids"][1, 2] = 1
+    hidden = batch(["a film and a film", "the film"], [0, 1])
+    hidden.tensors["input_ids"][1, 2] = 1
     pool = AlternativePool(fact(table, perturb_words=1), OpenVictim(VICTIM_WEIGHTS), 0)
-    found = CoTuning(ENCODER, Recording(), pool, 1).augment(given)
-    assert found.inputs[2:] == ("a movie and a film", "the movie")
-    assert found.tensors["input_ids"][:2].tolist() == [[2, 5, 7, 12, 5, 7, 3], [2, 6, 1, 3, 0, 0, 0]]
-    assert found.tensors["attention_mask"].sum(1).tolist() == [7, 4, 7, 4]
+    augmented = CoTuning(ENCODER, Recording(), pool, 1).augment(hidden)
+    assert augmented.inputs[2:] == ("a movie and a film", "the movie")
+    assert augmented.tensors["input_ids"][:2].tolist() == [[2, 5, 7, 12, 5, 7, 3], [2, 6, 1, 3, 0, 0, 0]]
+    assert augmented.tensors["attention_mask"].sum(1).tolist() == [7, 4, 7, 4]
 
 
 def test_a_text_is_looked_at_once(table: str) -> None:
@@ -119,9 +119,9 @@ def test_alternatives_depend_on_seed_and_text_and_not_on_when_the_text_is_seen(t
     texts = ["great film", "film of great plot", "plot film"]
     first, again, other = (AlternativePool(options, OpenVictim(VICTIM_WEIGHTS), seed) for seed in (0, 0, 1))
     expected = first.of(texts)
-    assert [again.of([one])[0] for one in reversed(texts)] == expected[::-1]
+    assert [again.of([text])[0] for text in reversed(texts)] == expected[::-1]
     assert other.of(texts) != expected
-    assert all(len(set(found)) == 4 for found in expected)
+    assert all(len(set(alternatives)) == 4 for alternatives in expected)
 
 
 def test_each_step_draws_from_the_pool_by_its_own_generator(table: str) -> None:
@@ -130,8 +130,8 @@ def test_each_step_draws_from_the_pool_by_its_own_generator(table: str) -> None:
     drawn = [tuning.augment(batch(["great film"], [1], seed)).inputs[1:] for seed in (1, 1, 2, 3)]
     assert drawn[0] == drawn[1]
     assert len(set(drawn)) > 1
-    (known,) = pool.of(["great film"])
-    assert all(len(set(two)) == 2 and set(two) <= {one.input for one in known} for two in drawn)
+    (alternatives,) = pool.of(["great film"])
+    assert all(len(set(two)) == 2 and set(two) <= {alternative.input for alternative in alternatives} for two in drawn)
 
 
 def test_a_text_that_cannot_be_looked_at_ends_the_training(table: str) -> None:
@@ -160,16 +160,16 @@ def kit(trained: bool) -> TrainingKit:
 
 
 def test_the_reference_is_the_model_that_the_training_starts_from_and_stays_as_it_was(table: str) -> None:
-    given = kit(trained=True)
-    made = fact(table).objective(given)
+    training = kit(trained=True)
+    made = fact(table).objective(training)
     assert isinstance(made, CoTuning)
-    assert made.plain is given.plain
+    assert made.plain is training.plain
     assert isinstance(made.pool.model, HuggingFaceClassifier)
-    assert made.pool.model.model is not given.network
+    assert made.pool.model.model is not training.network
     assert not made.pool.model.model.training
     with torch.no_grad():
-        given.network.classifier.weight.add_(1.0)
-    assert not torch.equal(made.pool.model.model.classifier.weight, given.network.classifier.weight)
+        training.network.classifier.weight.add_(1.0)
+    assert not torch.equal(made.pool.model.model.classifier.weight, training.network.classifier.weight)
 
 
 def test_without_a_trained_reference_it_is_said_how_to_get_one(table: str) -> None:
@@ -193,10 +193,10 @@ def test_it_combines_with_defenses_that_answer(table: str) -> None:
     """FuSE and FIVE do not train: what they stand around is trained as with FACT alone."""
     make = combined_objective([make_defense("fuse"), make_defense("fact", neighbours=table, similarity="off")])
     assert make is not None
-    given = kit(trained=True)
-    made = make(given)
+    training = kit(trained=True)
+    made = make(training)
     assert isinstance(made, CoTuning)
-    assert made.plain is given.plain
+    assert made.plain is training.plain
     assert combined_objective([make_defense("fuse"), make_defense("five")]) is None
 
 
@@ -204,13 +204,13 @@ def test_a_model_is_trained_with_it_and_the_same_twice(table: str, tmp_path: Pat
     """From a trained model; the rows of a step are the texts and their alternatives."""
     from stockade.training import recording
 
-    monkeypatch.setattr(recording, "render_page", lambda *given: "")
+    monkeypatch.setattr(recording, "render_page", lambda *arguments: "")
     start = train(rows(), tiny_origin(), tmp_path / "start", options=OPTIONS)
     make = combined_objective([make_defense("fact", perturb_words=1, similarity="off", match_pos=False)])
     assert make is not None
     sizes: list[int] = []
 
-    def watched(given: TrainingKit) -> Any:
+    def watched(arguments: TrainingKit) -> Any:
         class Watched:
             def augment(self, batch: Batch) -> Batch:
                 sizes.append(len(batch))
@@ -218,7 +218,7 @@ def test_a_model_is_trained_with_it_and_the_same_twice(table: str, tmp_path: Pat
 
             loss = staticmethod(CrossEntropy().loss)
 
-        return make(replace(given, plain=Watched()))  # type: ignore[arg-type]
+        return make(replace(arguments, plain=Watched()))  # type: ignore[arg-type]
 
     options = OPTIONS.changed(epochs=1, learning_rate=0.003)
     origin = Origin(model=str(tmp_path / "start"))
@@ -260,11 +260,11 @@ def test_with_ranmask_the_alternatives_are_masked_too(table: str, between: list[
     named = [make_defense("ranmask:rate=0.99"), *map(make_defense, between)]
     make = combined_objective([*named, make_defense("fact", neighbours=table, similarity="off")])
     assert make is not None
-    given = kit(trained=True)
+    training = kit(trained=True)
     texts = ["a good film", "the film with fun"]
 
     def encode(inputs: Sequence[TextInput]) -> dict[str, Tensor]:
-        return given.encoder.tensors(given.encoder.encode(inputs), torch.device("cpu"))
+        return training.encoder.tensors(training.encoder.encode(inputs), torch.device("cpu"))
 
     whole = Batch(
         inputs=tuple(texts),
@@ -274,10 +274,10 @@ def test_with_ranmask_the_alternatives_are_masked_too(table: str, between: list[
         encode=encode,
         backward=torch.autograd.backward,
     )
-    found = make(given).augment(whole)
-    assert len(found.inputs) > 2
-    masks = (found.tensors["input_ids"] == given.tokenizer.unk_token_id).sum(1)
-    words = [len(str(one).split()) for one in found.inputs]
+    augmented = make(training).augment(whole)
+    assert len(augmented.inputs) > 2
+    masks = (augmented.tensors["input_ids"] == training.tokenizer.unk_token_id).sum(1)
+    words = [len(str(text).split()) for text in augmented.inputs]
     for hidden, count in zip(masks.tolist(), words, strict=True):
         assert hidden >= count - 1  # at this rate one word of each text stays; its vocabulary may lack that one too
 
@@ -286,8 +286,8 @@ def test_texts_that_differ_in_a_comma_draw_apart(table: str) -> None:
     """Each text has its own random choices: not all have the same word replaced."""
     options = fact(table, candidates=2, total_alternatives=1)
     texts: list[TextInput] = [f"great film{',' * commas}" for commas in range(12)]
-    found = AlternativePool(options, OpenVictim(VICTIM_WEIGHTS), 0).of(texts)
-    assert len({one.words for (one,) in found}) > 2
+    pools = AlternativePool(options, OpenVictim(VICTIM_WEIGHTS), 0).of(texts)
+    assert len({alternative.words for (alternative,) in pools}) > 2
 
 
 def test_a_reference_model_must_show_its_gradients(table: str, monkeypatch: pytest.MonkeyPatch) -> None:

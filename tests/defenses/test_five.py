@@ -37,8 +37,8 @@ def answer(five: Five, text: str = STRING) -> tuple[np.ndarray, OpenVictim]:
 def test_the_text_counts_as_much_as_each_copy() -> None:
     row, victim = answer(Five(samples=4))
     assert log_odds(row) == pytest.approx((2.5 + 4 * -0.5) / 5)
-    (asked,) = victim.noised
-    assert (asked.tokens, asked.deviation, asked.copies) == (((1, 0),), 8.14, 4)
+    (request,) = victim.noised
+    assert (request.tokens, request.deviation, request.copies) == (((1, 0),), 8.14, 4)
     row, _ = answer(Five(samples=4, combine="vote"))
     assert row == pytest.approx([0.8, 0.2])
     row, _ = answer(Five(samples=4, combine="probability"))
@@ -69,7 +69,7 @@ def test_noise_is_fresh_unless_fixed_and_the_same_for_the_same_question() -> Non
         for _ in range(2):
             victim = OpenVictim(WEIGHTS)
             Defended(name="five", defense=Five(), inner=victim, seed=seed).predict_proba([STRING, STRING + " film"])
-            seeds.add(tuple(one.seed for one in victim.noised))
+            seeds.add(tuple(request.seed for request in victim.noised))
     assert len(seeds) == 2
     assert all(first != second for first, second in seeds)
     assert not Defended(name="five", defense=Five(), inner=OpenVictim({})).deterministic
@@ -81,7 +81,7 @@ def test_an_answer_does_not_depend_on_what_else_is_asked() -> None:
     defended = Defended(name="five", defense=Five(tokens=2), inner=model)
     texts = ["The film, was greatly bad!", "films", "a great film is not bad .", "(great)"]
     together = defended.predict_proba(texts)
-    assert together == pytest.approx(np.concatenate([defended.predict_proba([one]) for one in texts]), abs=1e-6)
+    assert together == pytest.approx(np.concatenate([defended.predict_proba([text]) for text in texts]), abs=1e-6)
     assert not np.allclose(together, model.predict_proba(texts), atol=1e-3)
 
 
@@ -171,6 +171,6 @@ def test_importance_is_what_was_asked_for(objective: ImportanceObjective, word: 
     assert victim.noised[0].tokens == ((word, 0),)
 
 
-def test_the_twin_shows_mean_probabilities() -> None:
+def test_the_surrogate_shows_mean_probabilities() -> None:
     five = Five(samples=3, combine="vote")
     assert five.surrogate() == Five(samples=3, combine="probability")

@@ -20,7 +20,7 @@ from tests.defenses.adversarial_kit import (
     make_kit,
     reference_start,
     reference_step,
-    seen_vectors,
+    watched_vectors,
 )
 from tests.training.tiny import OPTIONS, rows, tiny_origin
 
@@ -43,9 +43,9 @@ def test_loss_and_gradients_are_those_of_a_plain_loop() -> None:
     kit.network.zero_grad()
 
     objective = make_defense(OPTION_TEXT).defense.objective(kit)
-    found = objective.loss(kit.network, objective.augment(make_batch(kit)))
-    assert found.item() == pytest.approx(sum(losses), abs=1e-6)
-    found.backward()
+    loss_of_freelb = objective.loss(kit.network, objective.augment(make_batch(kit)))
+    assert loss_of_freelb.item() == pytest.approx(sum(losses), abs=1e-6)
+    loss_of_freelb.backward()
     assert_same_gradients(gradients(kit.network), expected)
 
 
@@ -53,20 +53,20 @@ def test_one_step_is_a_random_perturbation() -> None:
     kit = make_kit()
     batch = make_batch(kit)
     objective = make_defense("freelb:steps=1,start_norm=0.5").defense.objective(kit)
-    found = objective.loss(kit.network, make_batch(kit)).item()
+    loss = objective.loss(kit.network, make_batch(kit)).item()
     start = reference_start(batch, 16, 0.5, batch.tensors["attention_mask"].bool())
     vectors = kit.network.get_input_embeddings()(batch.tensors["input_ids"])
-    assert found == pytest.approx(loss_at(kit.network, batch, vectors + start).item(), abs=1e-6)
-    assert found != pytest.approx(kit.plain.loss(kit.network, batch).item(), abs=1e-6)
+    assert loss == pytest.approx(loss_at(kit.network, batch, vectors + start).item(), abs=1e-6)
+    assert loss != pytest.approx(kit.plain.loss(kit.network, batch).item(), abs=1e-6)
 
 
-def dropped(model: nn.Module, seen: list[list[Tensor]]) -> None:
+def dropped(model: nn.Module, passes: list[list[Tensor]]) -> None:
     """Note for every pass which numbers each dropout layer drops."""
 
-    def look(module: nn.Module, given: tuple[Tensor, ...], answer: Tensor) -> None:
-        seen[-1].append((answer == 0) & (given[0] != 0))
+    def look(module: nn.Module, inputs: tuple[Tensor, ...], answer: Tensor) -> None:
+        passes[-1].append((answer == 0) & (inputs[0] != 0))
 
-    model.register_forward_pre_hook(lambda *_: seen.append([]))
+    model.register_forward_pre_hook(lambda *_: passes.append([]))
     for layer in model.modules():
         if isinstance(layer, nn.Dropout):
             layer.register_forward_hook(look)
@@ -83,8 +83,8 @@ def test_all_steps_drop_the_same_numbers_and_the_next_batch_others() -> None:
     assert sum(int(mask.sum()) for mask in passes[0]) > 50
     for first, others in ((passes[0], passes[1:3]), (passes[3], passes[4:])):
         for other in others:
-            assert all(torch.equal(one, same) for one, same in zip(first, other, strict=True))
-    assert not all(torch.equal(one, same) for one, same in zip(passes[0], passes[3], strict=True))
+            assert all(torch.equal(mask, same) for mask, same in zip(first, other, strict=True))
+    assert not all(torch.equal(mask, same) for mask, same in zip(passes[0], passes[3], strict=True))
 
 
 def test_words_are_hidden_first_and_what_hides_them_is_not_moved() -> None:
@@ -97,13 +97,13 @@ def test_words_are_hidden_first_and_what_hides_them_is_not_moved() -> None:
     ids = batch.tensors["input_ids"]
     hidden = ids == kit.tokenizer.unk_token_id
     assert hidden.sum(1).tolist() == [2, 3, 0, 2]  # of 3, 6, 1 and 4 words, half hidden in Python's rounding
-    with seen_vectors(kit.network) as seen, torch.no_grad():
+    with watched_vectors(kit.network) as plain, torch.no_grad():
         kit.network(**batch.tensors)
-    with seen_vectors(kit.network) as moved:
+    with watched_vectors(kit.network) as moved:
         objective.loss(kit.network, batch)
     assert len(moved) == 2
     for after in moved:
-        differs = (after - seen[0]).abs().amax(2) > 1e-6
+        differs = (after - plain[0]).abs().amax(2) > 1e-6
         assert torch.equal(differs, batch.tensors["attention_mask"].bool() & ~hidden)
 
 
@@ -145,8 +145,8 @@ def test_a_tiny_model_learns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preset", ["paper", "mnli", "albert-sst2", "albert-mnli", "ranmask-authors"])
 def test_presets_are_the_published_settings(preset: str) -> None:
-    found = make_defense(f"freelb@{preset}").options
-    assert (found["steps"], found["step_size"], found["start_norm"], found["max_norm"]) == {
+    options = make_defense(f"freelb@{preset}").options
+    assert (options["steps"], options["step_size"], options["start_norm"], options["max_norm"]) == {
         "paper": (2, 0.1, 0.75, 0.5),
         "mnli": (2, 0.1, 0.15, 0.25),
         "albert-sst2": (2, 0.1, 0.6, 0.0),

@@ -106,7 +106,7 @@ def test_presets_say_what_the_paper_says() -> None:
     assert [authors[name] for name in ("importance", "total_alternatives", "multiplier")] == ["half_sq_norm", 5, 3]
 
 
-def test_the_twin_shows_mean_probabilities() -> None:
+def test_the_surrogate_shows_mean_probabilities() -> None:
     assert Fuse(combine="vote").surrogate() == Fuse(combine="probability")
 
 

@@ -20,7 +20,7 @@ from tests.defenses.adversarial_kit import (
     make_batch,
     make_kit,
     pair_kit,
-    seen_vectors,
+    watched_vectors,
 )
 from tests.defenses.test_adv_hotflip import directions
 
@@ -41,8 +41,8 @@ def hull_of(kit: TrainingKit, **options: Any) -> HullTraining:
 def reference(kit: TrainingKit, batch: Any, hull: HullTraining) -> torch.Tensor:
     """The loss at the mixtures, word by word: plain steps on the scores, then a mixture of the table's vectors."""
     table, ids, ascent = kit.network.get_input_embeddings().weight, batch.tensors["input_ids"], hull.ascent
-    near = {one: list(dict.fromkeys(row)) for one, row in enumerate(hull.neighbours.tolist())}
-    places = [(t, i) for t, row in enumerate(ids.tolist()) for i, one in enumerate(row) if len(near[one]) > 1]
+    near = {token: list(dict.fromkeys(row)) for token, row in enumerate(hull.neighbours.tolist())}
+    places = [(t, i) for t, row in enumerate(ids.tolist()) for i, token in enumerate(row) if len(near[token]) > 1]
     columns = torch.tensor([[c < len(near[int(ids[place])]) for c in range(3)] for place in places])
     scores = ascent.start(columns, np.random.default_rng(batch.rng.getrandbits(64)))
     of_text = [sum(t == text for t, _ in places) for text in range(len(ids))]
@@ -82,22 +82,22 @@ def test_loss_and_gradients_are_those_of_a_plain_loop(options: dict[str, Any]) -
     expected.backward()
     wanted = gradients(kit.network)
     kit.network.zero_grad()
-    found = hull.loss(kit.network, hull.augment(make_batch(kit)))
+    loss = hull.loss(kit.network, hull.augment(make_batch(kit)))
     if not hull.clean:
         assert all(weight.grad is None for weight in kit.network.parameters())
-    found.backward()
-    assert found.item() == pytest.approx(expected.item(), abs=1e-6)
+    loss.backward()
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
     assert_same_gradients(gradients(kit.network), wanted)
 
 
 def test_only_words_with_synonyms_are_mixed() -> None:
     kit = make_kit()
     hull, batch = hull_of(kit, steps=1, clean=0.0), make_batch(kit)
-    with seen_vectors(kit.network) as seen, torch.no_grad():
+    with watched_vectors(kit.network) as vectors, torch.no_grad():
         kit.network(**batch.tensors)
-    with seen_vectors(kit.network) as moved:
+    with watched_vectors(kit.network) as moved:
         hull.loss(kit.network, batch)
-    differs = (moved[-1] - seen[0]).abs().amax(2) > 1e-6
+    differs = (moved[-1] - vectors[0]).abs().amax(2) > 1e-6
     texts = [text.split() for text in TEXTS]
     for row, words in zip(differs.tolist(), texts, strict=True):
         assert [word for word, moves in zip(words, row, strict=False) if moves] == [
@@ -110,11 +110,11 @@ def test_the_premise_of_a_pair_is_not_mixed(monkeypatch: pytest.MonkeyPatch) -> 
     kit = pair_kit()
     batch = make_batch(kit, [("a great film", "a bad film"), "a great film"], [1, 0])
     hull = hull_of(kit, steps=1, clean=0.0)
-    with seen_vectors(kit.network) as seen, torch.no_grad():
+    with watched_vectors(kit.network) as vectors, torch.no_grad():
         kit.network(**batch.tensors)
-    with seen_vectors(kit.network) as moved:
+    with watched_vectors(kit.network) as moved:
         hull.loss(kit.network, batch)
-    differs = (moved[-1] - seen[0]).abs().amax(2) > 1e-6
+    differs = (moved[-1] - vectors[0]).abs().amax(2) > 1e-6
     assert [torch.nonzero(row).squeeze(1).tolist() for row in differs] == [[6], [2]]
 
 
@@ -128,9 +128,9 @@ def test_sparseness_takes_every_mixture_nearer_to_one_word() -> None:
     kit = make_kit()
     ends = []
     for sparsity in (0.0, 1000.0):
-        with seen_weights() as seen:
+        with watched_weights() as watched:
             hull_of(kit, steps=1, step_size=0.3, sparsity=sparsity, clean=0.0).loss(kit.network, make_batch(kit))
-        ends.append((entropies(seen[0]), entropies(seen[-1])))
+        ends.append((entropies(watched[0]), entropies(watched[-1])))
     (start, plain), (again, sparse) = ends
     assert torch.equal(start, again)
     assert len(start) == 4
@@ -142,19 +142,19 @@ def entropies(weights: torch.Tensor) -> torch.Tensor:
     return -torch.xlogy(weights, weights).sum(1)
 
 
-class seen_weights:
+class watched_weights:
     """Notes the weights of every mixture meanwhile."""
 
     def __enter__(self) -> list[torch.Tensor]:
-        self.seen: list[torch.Tensor] = []
+        self.weights: list[torch.Tensor] = []
         self.before = BatchHulls.combined
 
         def look(hulls: BatchHulls, vectors: torch.Tensor, table: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-            self.seen.append(weights.detach())
+            self.weights.append(weights.detach())
             return self.before(hulls, vectors, table, weights)
 
         BatchHulls.combined = look  # type: ignore[method-assign]
-        return self.seen
+        return self.weights
 
     def __exit__(self, *_: object) -> None:
         BatchHulls.combined = self.before  # type: ignore[method-assign]
@@ -186,12 +186,12 @@ def test_a_small_concentration_takes_one_word_at_random() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [("count=0", "count of 0"), ("clean=1", "clean share of hull is 1.0"), ("concentration=0", "concentration of hull"),
      ("step_size=-1", "step_size of hull is -1.0")],
 )  # fmt: skip
-def test_bad_options(options: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options(options: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         make_defense(f"hull:{options}")
 
 
@@ -204,7 +204,7 @@ def test_hull_does_not_nest_with_other_searches() -> None:
 
 def test_a_batch_without_synonyms_costs_one_pass() -> None:
     kit = make_kit()
-    with seen_vectors(kit.network) as passes:
+    with watched_vectors(kit.network) as passes:
         hull_of(kit).loss(kit.network, make_batch(kit, ["the story", "dull"], [1, 0]))
     assert len(passes) == 1
 

@@ -69,10 +69,10 @@ def test_the_answer_is_the_mean_over_mixtures_of_the_words_vectors() -> None:
             names = [model.word_vocabulary().words[entry] for entry in mixed.entries[number]]
             tokens = model.tokenizer.convert_tokens_to_ids(names)
             place = 1 + index  # behind [CLS]; every word is one token
-            vectors[place] = sum(mixed.weights[copy, number, at] * table[one] for at, one in enumerate(tokens))  # type: ignore[assignment]
+            vectors[place] = sum(mixed.weights[copy, number, at] * table[token] for at, token in enumerate(tokens))  # type: ignore[assignment]
         expected.append(with_vectors(model, str(text), vectors))
-    found = Defended(name="hull", defense=hull, inner=model)
-    answer = np.array(_answered(found, text, rng))
+    defended = Defended(name="hull", defense=hull, inner=model)
+    answer = np.array(_answered(defended, text, rng))
     assert answer == pytest.approx(np.mean(expected, axis=0), abs=1e-6)
     assert answer != pytest.approx(model.predict_proba([str(text)])[0], abs=1e-3)
 
@@ -81,8 +81,8 @@ def _answered(model: Defended, text: Text, rng: np.random.Generator) -> tuple[fl
     from tests.defenses.firebert_kit import run
 
     (scores,) = run(model.inner, model.defense.answer(text, rng))
-    found: tuple[float, ...] = scores.probabilities
-    return found
+    probabilities: tuple[float, ...] = scores.probabilities
+    return probabilities
 
 
 def test_weights_are_dirichlet_over_a_word_and_its_own_neighbours() -> None:
@@ -119,20 +119,20 @@ def test_any_text_has_an_answer(text: str) -> None:
 
 def test_of_a_pair_the_hypothesis_is_mixed_and_what_is_cut_off_is_not() -> None:
     model = tiny_classifier()
-    seen: list[MixedCopies] = []
+    requests: list[MixedCopies] = []
     before = model.predict_mixed
-    model.predict_mixed = lambda asked: (seen.extend(asked), before(asked))[1]  # type: ignore[assignment, return-value]
+    model.predict_mixed = lambda batch: (requests.extend(batch), before(batch))[1]  # type: ignore[assignment, return-value]
     defended = Defended(name="hull", defense=Hull(copies=2, count=2, min_cosine=0.9), inner=model)
     defended.predict_proba([("great film", "the film was bad"), ("a film", "great " * 600)])
-    assert seen[0].words == (1, 3)
-    assert len(seen[1].words) == 600  # the model takes those it reads
+    assert requests[0].words == (1, 3)
+    assert len(requests[1].words) == 600  # the model takes those it reads
 
 
 def test_the_same_question_has_the_same_answer_whatever_else_is_asked() -> None:
     defended = Defended(name="hull", defense=Hull(copies=5, count=2, min_cosine=0.9), inner=tiny_classifier())
     texts = ["the great film", "bad film", "great", "not a word of it"]
     together = defended.predict_proba(texts)
-    assert together == pytest.approx(np.concatenate([defended.predict_proba([one]) for one in texts]), abs=1e-6)
+    assert together == pytest.approx(np.concatenate([defended.predict_proba([text]) for text in texts]), abs=1e-6)
     assert not defended.deterministic
     assert Defended(name="hull", defense=Hull(copies=5, draws="fixed"), inner=tiny_classifier()).deterministic
 
@@ -163,8 +163,8 @@ def test_masks_go_with_hull_training_but_not_with_its_mixtures() -> None:
 
 def test_a_folder_keeps_what_stands_around_its_model(tmp_path: Path) -> None:
     save_defenses(tmp_path, [make_defense("hull@dne:copies=3")])
-    (kept,) = load_defenses(tmp_path)
-    assert kept.defense == Hull(start="dirichlet", steps=3, sparsity=0.0, clean=0.0, copies=3)
+    (loaded,) = load_defenses(tmp_path)
+    assert loaded.defense == Hull(start="dirichlet", steps=3, sparsity=0.0, clean=0.0, copies=3)
     assert [item.entry.answers for item in defenses_around(tmp_path, None)] == [True]
     save_defenses(tmp_path, [make_defense("hull")])
     assert [item.entry.answers for item in defenses_around(tmp_path, None)] == [False]
@@ -187,7 +187,7 @@ def test_what_is_missing_is_said() -> None:
         make_defense("hull:copies=-1")
 
 
-def test_the_twin_shows_mean_probabilities() -> None:
+def test_the_surrogate_shows_mean_probabilities() -> None:
     assert Hull(copies=3, combine="vote").surrogate() == Hull(copies=3, combine="probability")
 
 

@@ -62,13 +62,13 @@ def test_by_hash_other_words_are_removed_and_empty_groups_are_not_asked() -> Non
 
 
 def test_of_a_pair_the_premise_is_in_every_group() -> None:
-    for options, asked in (
+    for options, texts in (
         ({"by": "position"}, {("a b", "good [MASK]"), ("a b", "[MASK] film")}),
         ({"by": "hash", "groups": 50, "key": "k"}, {("a b", "good"), ("a b", "film")}),
     ):
         victim = WeightVictim({})
         defended(victim, **options).predict_proba([("a b", "good film")])
-        assert set(victim.asked) == asked
+        assert set(victim.asked) == texts
 
 
 def test_votes_are_counted_by_hand() -> None:
@@ -127,7 +127,7 @@ def test_no_change_of_as_many_words_as_votes_allow_changes_the_answer(seed: int)
             for places in combinations(range(7), max(0, allowed))
             for new in range(3)
         ]
-        answers = defended(victim, **options).predict_proba([" ".join(one) for one in changed])
+        answers = defended(victim, **options).predict_proba([" ".join(words) for words in changed])
         assert (answers.argmax(1) == votes.label).all()
         certified += allowed > 0
     assert certified
@@ -145,7 +145,7 @@ def test_no_insertion_or_deletion_within_the_votes_changes_the_answer_by_hash(se
         certified += 1
         deleted = [words[:place] + words[place + 1 :] for place in range(9)]
         inserted = [[*words[:p], new, *words[p:]] for p, new in product(range(10), ("x", "y", "w00"))]
-        answers = defended(victim, **options).predict_proba([" ".join(one) for one in deleted + inserted])
+        answers = defended(victim, **options).predict_proba([" ".join(words) for words in deleted + inserted])
         assert (answers.argmax(1) == votes.label).all()
     assert certified
 
@@ -154,10 +154,10 @@ def test_the_same_answer_always_and_a_twin_that_shows_probabilities() -> None:
     model = defended(RandomVictim(5), groups=3)
     assert model.deterministic
     assert not defended(RandomVictim(5, deterministic=False), groups=3).deterministic
-    twin = model.surrogate()
-    assert twin is not None
+    surrogate = model.surrogate()
+    assert surrogate is not None
     rows = RandomVictim(5).predict_proba(["a [MASK] [MASK]", "[MASK] b [MASK]", "[MASK] [MASK] c"])
-    assert twin.predict_proba(["a b c"])[0] == pytest.approx(rows.mean(0))
+    assert surrogate.predict_proba(["a b c"])[0] == pytest.approx(rows.mean(0))
     expected = np.bincount(rows.argmax(1), minlength=3) / 3
     assert model.predict_proba(["a b c"])[0] == pytest.approx(expected)
     assert not np.allclose(rows.mean(0), expected)
@@ -180,7 +180,7 @@ def test_training_shows_one_group_of_a_text_at_a_time_by_position() -> None:
     kit = make_kit()
     objective = make_defense("partition:groups=2").defense.objective(kit)
     text = "a good film the story"
-    seen = set()
+    shown = set()
     unknown = kit.tokenizer.unk_token_id  # this tokenizer has no mask
     numbers = kit.tokenizer(text)["input_ids"]
     for seed in range(30):
@@ -188,8 +188,8 @@ def test_training_shows_one_group_of_a_text_at_a_time_by_position() -> None:
         again = objective.augment(make_batch(kit, [text, ""], [1, 0], seed))
         assert (changed.tensors["input_ids"] == again.tensors["input_ids"]).all()
         assert changed.inputs == (text, "")
-        seen.add(tuple(changed.tensors["input_ids"][0].tolist()))
-    assert seen == {
+        shown.add(tuple(changed.tensors["input_ids"][0].tolist()))
+    assert shown == {
         tuple(number if place % 2 == group else unknown for place, number in enumerate(numbers)) for group in (0, 1)
     }
 
@@ -200,15 +200,15 @@ def test_training_by_hash_removes_words_and_shows_the_text_where_the_group_is_em
     groups = dict(zip(("good", "film", "story"), hash_groups(["good", "film", "story"], 3, "stockade"), strict=True))
     expected = {" ".join(word for word in groups if groups[word] == group) or "good film story" for group in range(3)}
     pair = ("the film", "good")
-    seen, whole = set(), []
+    shown, whole = set(), []
     for seed in range(60):
         changed = objective.augment(make_batch(kit, ["good film story", "", pair], [1, 0, 1], seed))
-        seen.add(changed.inputs[0])
+        shown.add(changed.inputs[0])
         assert changed.inputs[1:] == ("", pair)
         whole.append(
             changed.tensors["input_ids"].tolist() == make_batch(kit, changed.inputs).tensors["input_ids"].tolist()
         )
-    assert seen == expected
+    assert shown == expected
     assert all(whole)
 
 
@@ -217,12 +217,12 @@ def test_from_python_and_from_a_folder(tmp_path: Path) -> None:
     assert isinstance(model, Defended)
     assert model.defense == Partition(groups=8)
     save_defenses(tmp_path, [make_defense("partition@hash:groups=4,key=mine")])
-    (kept,) = load_defenses(tmp_path)
-    assert (kept.preset, kept.defense) == ("hash", Partition(by="hash", groups=4, key="mine"))
+    (loaded,) = load_defenses(tmp_path)
+    assert (loaded.preset, loaded.defense) == ("hash", Partition(by="hash", groups=4, key="mine"))
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("groups=1", "groups of partition are 1, expected at least 2"),
         ("groups=many", "groups of partition cannot be 'many'"),
@@ -231,8 +231,8 @@ def test_from_python_and_from_a_folder(tmp_path: Path) -> None:
         ("combine=logit", "combine"),
     ],
 )
-def test_bad_options(options: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options(options: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         make_defense(f"partition:{options}")
 
 

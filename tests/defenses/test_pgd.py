@@ -95,8 +95,8 @@ def test_a_step_is_along_the_gradient_of_a_whole_text() -> None:
 
 def test_projection_shortens_what_is_too_long() -> None:
     vectors = torch.tensor([[[3.0, 0.0], [0.0, 4.0]], [[0.3, 0.0], [0.0, 0.4]]])
-    found = Ascent(steps=1, step_size=1.0, start_norm=0.0, max_norm=1.0).projected(vectors)
-    torch.testing.assert_close(found, torch.tensor([[[0.6, 0.0], [0.0, 0.8]], [[0.3, 0.0], [0.0, 0.4]]]))
+    projected = Ascent(steps=1, step_size=1.0, start_norm=0.0, max_norm=1.0).projected(vectors)
+    torch.testing.assert_close(projected, torch.tensor([[[0.6, 0.0], [0.0, 0.8]], [[0.3, 0.0], [0.0, 0.4]]]))
     assert torch.equal(Ascent(steps=1, step_size=1.0, start_norm=0.0, max_norm=0.0).projected(vectors), vectors)
 
 
@@ -124,7 +124,7 @@ def test_a_model_that_does_not_use_its_embedding_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("steps=0", "The steps of pgd are 0"),
         ("step_size=-1", "The step_size of pgd is -1.0, expected a number from 0 up"),
@@ -133,8 +133,8 @@ def test_a_model_that_does_not_use_its_embedding_is_refused() -> None:
         ("adv_lr=0.1", "adv_lr"),
     ],
 )
-def test_bad_options(options: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options(options: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         make_defense(f"pgd:{options}")
 
 

@@ -140,12 +140,12 @@ def test_a_randomised_model_is_asked_for_every_copy() -> None:
     assert len(victim.asked) == 40
 
 
-def test_the_twin_shows_mean_probabilities_of_the_same_masks() -> None:
+def test_the_surrogate_shows_mean_probabilities_of_the_same_masks() -> None:
     voting = defended(RandomVictim(5), rate=0.5, copies=9, combine="vote")
-    twin = voting.surrogate()
-    assert twin is not None
+    surrogate = voting.surrogate()
+    assert surrogate is not None
     expected = defended(RandomVictim(5), rate=0.5, copies=9).predict_proba(["a b c d e f"])
-    assert (twin.predict_proba(["a b c d e f"]) == expected).all()
+    assert (surrogate.predict_proba(["a b c d e f"]) == expected).all()
 
 
 @pytest.mark.parametrize(
@@ -181,11 +181,11 @@ class FailingVictim(WeightVictim):
 
 def test_a_fault_costs_only_the_text_that_causes_it() -> None:
     model = defended(FailingVictim({"good": 1.0}), rate=0.5, copies=8)
-    found = make_scoring(model).answer_scores(
+    answers = make_scoring(model).answer_scores(
         [Score([Text.parse("boom good film at")]), Score([Text.parse("good day")])]
     )
-    assert "boom" in str(found[0])
-    assert isinstance(found[1], list)
+    assert "boom" in str(answers[0])
+    assert isinstance(answers[1], list)
     with pytest.raises(ModelError, match="has no answer"):
         model.predict_proba(["boom good film at"])
 
@@ -270,9 +270,9 @@ def test_the_risk_of_two_lengths_of_the_paper() -> None:
 
 @given(st.integers(1, 60), st.floats(0, 1), st.floats(0, 1), st.integers(1, 3))
 def test_the_risk_is_the_ratio_of_the_numbers_of_masks(words: int, rate: float, attacked: float, kept: int) -> None:
-    found = risk(words, rate, attacked, kept)
-    masks = comb(words - found.attacked, found.hidden) / comb(words, found.hidden)
-    assert found.probability == pytest.approx(masks)
+    result = risk(words, rate, attacked, kept)
+    masks = comb(words - result.attacked, result.hidden) / comb(words, result.hidden)
+    assert result.probability == pytest.approx(masks)
 
 
 def test_the_lowest_rate_that_protects() -> None:

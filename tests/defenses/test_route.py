@@ -38,9 +38,9 @@ ATTACKED = ["good fine trick film", "a good nice trick show"]
 
 
 def detector(**changes: object) -> Detector:
-    found = fit_detector(VICTIM, CLEAN, ATTACKED, features=MASKING, rate=0.4, copies=60, false_positives=0.0)
-    assert found.threshold < 0.5
-    return replace(found, **{"threshold": 0.5, **changes})  # type: ignore[arg-type]
+    fitted = fit_detector(VICTIM, CLEAN, ATTACKED, features=MASKING, rate=0.4, copies=60, false_positives=0.0)
+    assert fitted.threshold < 0.5
+    return replace(fitted, **{"threshold": 0.5, **changes})  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -59,21 +59,21 @@ def test_clean_texts_are_answered_by_the_model_and_attacked_ones_by_their_copies
     for text in CLEAN:
         assert model.predict_proba([text])[0] == pytest.approx(VICTIM.predict_proba([text])[0])
     for text in ATTACKED:
-        found = model.predict_proba([text])[0]
-        assert found != pytest.approx(VICTIM.predict_proba([text])[0], abs=0.01)
+        row = model.predict_proba([text])[0]
+        assert row != pytest.approx(VICTIM.predict_proba([text])[0], abs=0.01)
         smoothed = Defended(name="m", defense=RanMask(rate=0.4, copies=3000), inner=VICTIM).predict_proba([text])[0]
-        assert found == pytest.approx(smoothed, abs=0.2)
+        assert row == pytest.approx(smoothed, abs=0.2)
 
 
 def test_a_threshold_that_all_reach_is_the_robust_branch_alone(tmp_path: Path) -> None:
     for threshold, branch in ((0.0, "masked"), (2.0, "plain")):
         path = tmp_path / f"{branch}.json"
         detector(threshold=threshold).save(path)
-        found = routed(str(path), combine="vote").predict_proba([ATTACKED[0]])[0]
-        is_plain = found == pytest.approx(VICTIM.predict_proba([ATTACKED[0]])[0])
+        row = routed(str(path), combine="vote").predict_proba([ATTACKED[0]])[0]
+        is_plain = row == pytest.approx(VICTIM.predict_proba([ATTACKED[0]])[0])
         assert is_plain == (branch == "plain")
         if branch == "masked":
-            assert (found * 60 == np.round(found * 60)).all(), "shares of sixty votes"
+            assert (row * 60 == np.round(row * 60)).all(), "shares of sixty votes"
 
 
 def test_the_file_is_the_detector(file: str) -> None:
@@ -88,26 +88,26 @@ def test_logistic_regression_finds_the_least_loss() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(80, 2)) * [3.0, 0.1] + [5.0, -1.0]
     attacked = rng.random(80) < 1 / (1 + np.exp(-(rows[:, 0] - 5)))
-    found = Logistic.fit(rows, attacked, ridge=0.5)
+    fitted = Logistic.fit(rows, attacked, ridge=0.5)
     share = attacked.mean()
 
     def loss(weights: tuple[float, ...], bias: float) -> float:
-        tried = replace(found, weights=weights, bias=bias)
+        tried = replace(fitted, weights=weights, bias=bias)
         chances = np.array([tried.probability(row) for row in rows.tolist()])
         losses = np.where(attacked, -np.log(chances) * 0.5 / share, -np.log(1 - chances) * 0.5 / (1 - share))
         return float(losses.sum() + 0.25 * sum(weight**2 for weight in weights))
 
-    least = loss(found.weights, found.bias)
+    least = loss(fitted.weights, fitted.bias)
     for step in (-0.01, 0.01):
-        assert loss((found.weights[0] + step, found.weights[1]), found.bias) > least
-        assert loss((found.weights[0], found.weights[1] + step), found.bias) > least
-        assert loss(found.weights, found.bias + step) > least
+        assert loss((fitted.weights[0] + step, fitted.weights[1]), fitted.bias) > least
+        assert loss((fitted.weights[0], fitted.weights[1] + step), fitted.bias) > least
+        assert loss(fitted.weights, fitted.bias + step) > least
 
 
 def test_separable_and_constant_numbers_are_survived() -> None:
-    found = Logistic.fit(np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([False, True]))
-    assert found.probability([0.0, 1.0]) < 0.5 < found.probability([1.0, 1.0])
-    assert found.weights[1] == pytest.approx(0.0)
+    fitted = Logistic.fit(np.array([[0.0, 1.0], [1.0, 1.0]]), np.array([False, True]))
+    assert fitted.probability([0.0, 1.0]) < 0.5 < fitted.probability([1.0, 1.0])
+    assert fitted.weights[1] == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(("share", "caught"), [(0.0, 0), (0.05, 0), (0.1, 1), (0.25, 2), (0.39, 3)])
@@ -141,14 +141,14 @@ def test_evidence_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "d.json"
     plain = 1 / (1 + math.exp(6.9))
     detector(rate=0.5, copies=4000).save(path)
-    found = load_detector(str(path))
+    loaded = load_detector(str(path))
     reader = EvidenceReader(
-        features=found.features,
-        rate=found.rate,
-        kept=found.kept,
-        copies=found.copies,
-        rare=found.rare,
-        counts=found.counts,
+        features=loaded.features,
+        rate=loaded.rate,
+        kept=loaded.kept,
+        copies=loaded.copies,
+        rare=loaded.rare,
+        counts=loaded.counts,
     )
     victim = WeightVictim(WEIGHTS, bias=0.1)
 
@@ -233,9 +233,9 @@ class WordByWord:
         return st.Outcome.failed("no word is left")
 
 
-@pytest.mark.parametrize(("knows", "found"), [(False, None), (True, "hush bold film")])
+@pytest.mark.parametrize(("knows", "adversarial"), [(False, None), (True, "hush bold film")])
 def test_an_attack_that_knows_the_detector_passes_where_another_is_caught(
-    tmp_path: Path, knows: bool, found: str | None
+    tmp_path: Path, knows: bool, adversarial: str | None
 ) -> None:
     """Who follows the routed answer takes "loud" and is caught with the second word; who sees the suspicion is not."""
     model = Defended(name="route", defense=Known(draws="fixed"), inner=VICTIM)
@@ -246,7 +246,7 @@ def test_an_attack_that_knows_the_detector_passes_where_another_is_caught(
         (record,) = store.records("WordByWord")
     assert record.status == ("success" if knows else "failed")
     if knows:
-        assert (record.adversarial, record.adversarial_prediction) == (found, "negative")
+        assert (record.adversarial, record.adversarial_prediction) == (adversarial, "negative")
 
 
 @pytest.mark.parametrize("draws", ["fresh", "fixed"])
@@ -267,26 +267,26 @@ def test_an_original_has_the_same_class_in_a_whole_search(tmp_path: Path) -> Non
     """Its copies are drawn once for all questions, where the choices are fixed as the route itself draws them."""
     path = tmp_path / "always.json"
     detector(threshold=0.0, copies=1).save(path)  # one copy, which decides
-    seen: list[tuple[str, tuple[float, ...]]] = []
+    routes: list[tuple[str, tuple[float, ...]]] = []
 
     class Watched(Route):
         async def routed(self, text: Text, rng: np.random.Generator) -> Routed:
-            found = await super().routed(text, rng)
-            seen.append((str(text), found.robust.probabilities))
-            return found
+            route = await super().routed(text, rng)
+            routes.append((str(text), route.robust.probabilities))
+            return route
 
     original = Text.parse("good fine trick film")
     others = [original.replace(3, word) for word in ("movie", "picture", "story", "show", "plot", "play")]
     for draws in ("fresh", "fixed"):
-        seen.clear()
+        routes.clear()
         model = Defended(name="route", defense=Watched(detector=str(path), draws=draws), inner=VICTIM)  # type: ignore[arg-type]
         view = model.surrogate()
         assert view is not None
         make_scoring(view).answer_scores([Score(others, draw=Draw(3, 0))])
-        asked = {scores for text, scores in seen if text == str(original)}
-        assert len(asked) == 1
+        answers = {scores for text, scores in routes if text == str(original)}
+        assert len(answers) == 1
         if draws == "fixed":
-            assert asked == {tuple(model.predict_proba([str(original)])[0].tolist())}
+            assert answers == {tuple(model.predict_proba([str(original)])[0].tolist())}
 
 
 def test_bad_input(tmp_path: Path, file: str) -> None:
@@ -319,8 +319,8 @@ def test_a_text_that_just_reaches_the_threshold_is_caught(tmp_path: Path) -> Non
     for threshold, is_plain in ((0.5, False), (math.nextafter(0.5, 1), True)):
         path = tmp_path / "even.json"
         detector(logistic=even, threshold=threshold).save(path)
-        found = routed(str(path)).predict_proba([ATTACKED[0]])[0]
-        assert (found == pytest.approx(VICTIM.predict_proba([ATTACKED[0]])[0])) == is_plain
+        row = routed(str(path)).predict_proba([ATTACKED[0]])[0]
+        assert (row == pytest.approx(VICTIM.predict_proba([ATTACKED[0]])[0])) == is_plain
 
 
 class Given(Route):
@@ -350,8 +350,8 @@ def test_the_adaptive_view_by_hand() -> None:
 def test_a_share_is_of_whole_texts_whatever_its_product_rounds_to() -> None:
     """0.29 × 100 is a little less than 29 to a computer."""
     clean = [at / 100 for at in range(100)]
-    found = threshold_at(clean, 0.29)
-    assert sum(one >= found for one in clean) == 29
+    threshold = threshold_at(clean, 0.29)
+    assert sum(value >= threshold for value in clean) == 29
 
 
 def test_a_detector_of_another_model_is_remarked_on(tmp_path: Path) -> None:
@@ -362,9 +362,9 @@ def test_a_detector_of_another_model_is_remarked_on(tmp_path: Path) -> None:
         def fingerprint(self) -> str:
             return self.name
 
-    one, other = Named(WEIGHTS, bias=0.1), Named(WEIGHTS, bias=0.1, name="other")
+    first, other = Named(WEIGHTS, bias=0.1), Named(WEIGHTS, bias=0.1, name="other")
     path = tmp_path / "detector.json"
-    fit_detector(one, CLEAN, ATTACKED, features=MASKING, rate=0.4, copies=20).save(path)
-    assert remarks_on(st.defend(one, "route", detector=str(path))) == []
-    told = "The detector of route was fitted on another model: its threshold says little here."
-    assert remarks_on(st.defend(other, "route", detector=str(path))) == [told]
+    fit_detector(first, CLEAN, ATTACKED, features=MASKING, rate=0.4, copies=20).save(path)
+    assert remarks_on(st.defend(first, "route", detector=str(path))) == []
+    remark = "The detector of route was fitted on another model: its threshold says little here."
+    assert remarks_on(st.defend(other, "route", detector=str(path))) == [remark]

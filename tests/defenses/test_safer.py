@@ -44,13 +44,15 @@ def safer(table: str, **options: object) -> Safer:
 
 
 def test_the_sets_of_a_text_are_shown_for_certificates(table: str) -> None:
-    found = safer(table).word_sets(Text.parse("A Good film, a bad story."))
-    assert [(one.index, one.words, one.overlap) for one in found] == [
+    sets = safer(table).word_sets(Text.parse("A Good film, a bad story."))
+    assert [(word_set.index, word_set.words, word_set.overlap) for word_set in sets] == [
         (1, ("good", "fine", "great"), 1.0),
         (4, ("bad", "awful"), 1.0),
     ]
     smaller = safer(table, maximum=2).word_sets(Text.parse("good"))
-    assert [(one.words, one.overlap) for one in smaller] == [(("good", "great"), 0.5)]  # fine's set is good, fine
+    assert [(word_set.words, word_set.overlap) for word_set in smaller] == [
+        (("good", "great"), 0.5)
+    ]  # fine's set is good, fine
 
 
 def test_draws_are_uniform_over_the_sets_and_independent(table: str) -> None:
@@ -58,7 +60,7 @@ def test_draws_are_uniform_over_the_sets_and_independent(table: str) -> None:
     copies = safer(table).perturbed(text, np.random.default_rng(0), 6000)
     counts = Counter(str(copy) for copy in copies)
     assert set(counts) == {
-        f"A {one} film, a {other} story." for one in ("GOOD", "FINE", "GREAT") for other in ("Bad", "Awful")
+        f"A {word} film, a {other} story." for word in ("GOOD", "FINE", "GREAT") for other in ("Bad", "Awful")
     }
     for count in counts.values():
         assert count == pytest.approx(1000, abs=120)  # four standard deviations
@@ -70,11 +72,11 @@ def test_the_spelling_of_a_word_does_not_show_in_the_copies(table: str) -> None:
 
 
 def test_synonyms_with_the_same_set_have_the_same_copies(table: str) -> None:
-    one, other = (
+    first, other = (
         [str(copy) for copy in safer(table).perturbed(Text.parse(text), np.random.default_rng(5), 40)]
         for text in ("a good film", "a great film")
     )
-    assert one == other
+    assert first == other
 
 
 WEIGHTS = {"good": 2.0, "fine": 0.0, "great": -1.0, "bad": -3.0, "awful": -3.0}
@@ -87,9 +89,9 @@ def share(odds: float) -> float:
 def test_the_answer_is_the_mean_over_the_set(table: str) -> None:
     defended = st.defend(WeightVictim(WEIGHTS), "safer", copies=5000, vectors=table, directions=0)
     expected = np.mean([share(odds) for odds in (2.0, 0.0, -1.0)])
-    found = defended.predict_proba(["a great film", "the film"])
-    assert found[0, 1] == pytest.approx(expected, abs=0.02)
-    assert found[1, 1] == pytest.approx(0.5)  # nothing to replace: the model's own answer
+    rows = defended.predict_proba(["a great film", "the film"])
+    assert rows[0, 1] == pytest.approx(expected, abs=0.02)
+    assert rows[1, 1] == pytest.approx(0.5)  # nothing to replace: the model's own answer
     assert not defended.deterministic
 
 
@@ -118,17 +120,17 @@ def test_of_a_pair_the_premise_stays(table: str) -> None:
 def test_training_sees_other_words_in_every_step(table: str) -> None:
     kit = make_kit()
     objective = safer(table).objective(kit)
-    seen = Counter(
+    counts = Counter(
         text for seed in range(200) for text in objective.augment(make_batch(kit, ["a good film"], [1], seed)).inputs
     )
-    assert set(seen) == {"a good film", "a fine film", "a great film"}
-    assert min(seen.values()) > 40
-    one, same = (objective.augment(make_batch(kit, ["a good film"] * 9, [1] * 9, seed=3)) for _ in range(2))
-    assert one.inputs == same.inputs
-    assert len(set(one.inputs)) == 3  # each text of a batch is drawn for itself
-    numbers = kit.tokenizer(list(one.inputs))["input_ids"]
-    assert one.tensors["input_ids"].tolist() == numbers
-    assert objective.loss(kit.network, one).item() == kit.plain.loss(kit.network, one).item()
+    assert set(counts) == {"a good film", "a fine film", "a great film"}
+    assert min(counts.values()) > 40
+    first, same = (objective.augment(make_batch(kit, ["a good film"] * 9, [1] * 9, seed=3)) for _ in range(2))
+    assert first.inputs == same.inputs
+    assert len(set(first.inputs)) == 3  # each text of a batch is drawn for itself
+    numbers = kit.tokenizer(list(first.inputs))["input_ids"]
+    assert first.tensors["input_ids"].tolist() == numbers
+    assert objective.loss(kit.network, first).item() == kit.plain.loss(kit.network, first).item()
 
 
 def test_it_is_attacked_like_any_model(table: str) -> None:
@@ -142,7 +144,7 @@ def test_it_is_attacked_like_any_model(table: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("copies=0", "safer has 0 copies"),
         ("min_cosine=0", "min_cosine of safer is 0.0"),
@@ -150,8 +152,8 @@ def test_it_is_attacked_like_any_model(table: str) -> None:
         ("combine=sum", "combine"),
     ],
 )
-def test_bad_options(options: str, said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options(options: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         make_defense(f"safer:{options}")
 
 
@@ -172,9 +174,9 @@ def test_training_keeps_premises_and_hands_on_what_it_made(table: str) -> None:
             return replace(batch, inputs=batch.inputs * 2)
 
     kit = make_kit(plain=Doubling())
-    found = safer(table).objective(kit).augment(make_batch(kit, [("a good story", "a bad film")] * 20, [1] * 20))
-    assert len(found.inputs) == 40
-    assert set(found.inputs) == {("a good story", "a bad film"), ("a good story", "a awful film")}
+    augmented = safer(table).objective(kit).augment(make_batch(kit, [("a good story", "a bad film")] * 20, [1] * 20))
+    assert len(augmented.inputs) == 40
+    assert set(augmented.inputs) == {("a good story", "a bad film"), ("a good story", "a awful film")}
 
 
 def test_presets_say_whose_way_of_answering_they_are() -> None:

@@ -38,9 +38,9 @@ def switch(table: str, **options: Any) -> Switch:
     return Switch(**{**plain, **options})
 
 
-def alternatives(given: Switch, text: Text = TEXT, seed: int = 0, **kit: Any) -> list[str]:
-    (found,) = run(kit.pop("victim", VICTIM), given.alternatives(text, Random(seed)), **kit)
-    return [str(one) for one in found]
+def alternatives(options: Switch, text: Text = TEXT, seed: int = 0, **kit: Any) -> list[str]:
+    (texts,) = run(kit.pop("victim", VICTIM), options.alternatives(text, Random(seed)), **kit)
+    return [str(text_) for text_ in texts]
 
 
 def test_every_combination_of_the_two_most_important_words_but_the_text_itself(table: str) -> None:
@@ -53,19 +53,19 @@ def test_every_combination_of_the_two_most_important_words_but_the_text_itself(t
 
 
 def test_candidates_are_the_nearest_and_the_word_itself(table: str) -> None:
-    found = alternatives(switch(table, perturb_words=1, candidates=2), Text.parse("GREAT film"))
-    assert sorted(found) == ["FINE film", "GOOD film"]
+    strings = alternatives(switch(table, perturb_words=1, candidates=2), Text.parse("GREAT film"))
+    assert sorted(strings) == ["FINE film", "GOOD film"]
 
 
 def test_leave_alone_skips_the_most_important(table: str) -> None:
-    found = alternatives(switch(table, perturb_words=1, leave_alone=2))
-    assert found == ["  Great film, the (zebra) -- 'story'!"]
+    strings = alternatives(switch(table, perturb_words=1, leave_alone=2))
+    assert strings == ["  Great film, the (zebra) -- 'story'!"]
 
 
 def test_words_drawn_at_random_stay_in_their_places(table: str) -> None:
-    given = switch(table, perturb_words=1, random_out_of=2)
-    found = {one for seed in range(20) for one in alternatives(given, seed=seed)}
-    assert found == {"  Good film, the (zebra) -- 'plot'!", "  Great movie, the (zebra) -- 'plot'!"}
+    options = switch(table, perturb_words=1, random_out_of=2)
+    strings = {string for seed in range(20) for string in alternatives(options, seed=seed)}
+    assert strings == {"  Good film, the (zebra) -- 'plot'!", "  Great movie, the (zebra) -- 'plot'!"}
 
 
 @given(
@@ -74,24 +74,24 @@ def test_words_drawn_at_random_stay_in_their_places(table: str) -> None:
 def test_alternatives_differ_from_the_text_and_each_other_and_only_at_the_chosen_words(
     table: str, seed: int, words: int, count: int, candidates: int
 ) -> None:
-    given_ = switch(table, perturb_words=words, total_alternatives=count, candidates=candidates)
-    (found,) = run(VICTIM, given_.alternatives(TEXT, Random(seed)))
-    assert len(found) == min(count, (candidates + 1) ** words - 1)
-    assert len({str(one) for one in found} - {str(TEXT)}) == len(found)
+    options = switch(table, perturb_words=words, total_alternatives=count, candidates=candidates)
+    (texts,) = run(VICTIM, options.alternatives(TEXT, Random(seed)))
+    assert len(texts) == min(count, (candidates + 1) ** words - 1)
+    assert len({str(text) for text in texts} - {str(TEXT)}) == len(texts)
     chosen = {0: "Great", 1: "film", 4: "plot"}
-    for one in found:
-        assert one.gaps == TEXT.gaps
-        changed = {index for index, word in enumerate(one.words) if word != TEXT.words[index]}
+    for text in texts:
+        assert text.gaps == TEXT.gaps
+        changed = {index for index, word in enumerate(text.words) if word != TEXT.words[index]}
         assert changed <= set(list(chosen)[:words])
         for index in changed:
             near = replacements(neighbour_table(table), chosen[index].lower(), candidates, False)
-            assert one.words[index].lower() in near
+            assert text.words[index].lower() in near
 
 
 def test_many_words_have_more_combinations_than_fit_an_integer() -> None:
     text = Text.parse(" ".join(["film", "story", "actor", "scene", "script", "music"] * 6))
-    given = Switch(perturb_words=36, similarity="off", total_alternatives=3, stop_words="none", match_pos=False)
-    assert len(set(alternatives(given, text, victim=OpenVictim({})))) == 3
+    options = Switch(perturb_words=36, similarity="off", total_alternatives=3, stop_words="none", match_pos=False)
+    assert len(set(alternatives(options, text, victim=OpenVictim({})))) == 3
 
 
 def test_parts_of_speech_are_kept(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_parts_of_speech_are_kept(tmp_path: Path) -> None:
     tagger = load_tagger()
     for word in ("quickly", "wonderful", "actors"):
         every, same = replacements(table, word, 100, False), replacements(table, word, 10, True)
-        own = tagger.tag([word])
-        assert same == tuple(one for one in every if tagger.tag([one]) == own)[:10]
+        tag = tagger.tag([word])
+        assert same == tuple(word_ for word_ in every if tagger.tag([word_]) == tag)[:10]
         assert 0 < len(same) <= 10 < len(every)
     assert replacements(table, "quickly", 20, True) != replacements(table, "quickly", 20, False)
 
@@ -122,9 +122,9 @@ def test_the_filter_of_tf_0_is_a_cosine_of_054(table: str) -> None:
 
 
 def test_rank_takes_the_most_similar(table: str) -> None:
-    given = switch(table, similarity="rank", total_alternatives=2)
+    options = switch(table, similarity="rank", total_alternatives=2)
     for seed in range(5):
-        assert alternatives(given, PAIR, seed, encoder=ENCODER) == ["good film", "great movie"]
+        assert alternatives(options, PAIR, seed, encoder=ENCODER) == ["good film", "great movie"]
 
 
 def test_the_filter_keeps_the_order_it_drew_and_compares_no_more_than_it_needs(table: str) -> None:
@@ -134,10 +134,10 @@ def test_the_filter_keeps_the_order_it_drew_and_compares_no_more_than_it_needs(t
         encoder = BagEncoder({"film": 2.0})
         wide = switch(table, similarity="off", candidates=2, total_alternatives=8)
         drawn = alternatives(wide, text, seed)
-        given = switch(table, similarity="filter", candidates=2, total_alternatives=2, multiplier=4)
-        kept = alternatives(given, text, seed, encoder=encoder)
-        assert kept == [one for one in drawn if one.endswith("film")]
-    assert len(kept) == 2
+        options = switch(table, similarity="filter", candidates=2, total_alternatives=2, multiplier=4)
+        passed = alternatives(options, text, seed, encoder=encoder)
+        assert passed == [string for string in drawn if string.endswith("film")]
+    assert len(passed) == 2
     every = switch(table, similarity="filter", candidates=2, total_alternatives=2, multiplier=4, threshold=-2.0)
     encoder = BagEncoder()
     alternatives(every, text, encoder=encoder)
@@ -146,8 +146,8 @@ def test_the_filter_keeps_the_order_it_drew_and_compares_no_more_than_it_needs(t
 
 def test_the_multiplier_says_how_many_are_compared(table: str) -> None:
     encoder = BagEncoder()
-    given = switch(table, similarity="rank", candidates=2, total_alternatives=2, multiplier=3)
-    alternatives(given, PAIR, encoder=encoder)
+    options = switch(table, similarity="rank", candidates=2, total_alternatives=2, multiplier=3)
+    alternatives(options, PAIR, encoder=encoder)
     assert len(encoder.embedded) == 1 + 2 * 3
 
 
@@ -161,28 +161,28 @@ def test_many_texts_together_have_the_alternatives_each_has_alone(table: str) ->
     model = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer())
     strings = ["The film, was great!", "(great) -- film", "a bad film... not great", "film", "is it? great; film"]
     texts = [Text.parse(string) for string in strings]
-    given = switch(table, candidates=2, total_alternatives=3)
-    together = run(model, *(given.alternatives(text, Random(4)) for text in texts))
-    for text, found in zip(texts, together, strict=True):
-        assert found == run(model, given.alternatives(text, Random(4)))[0]
-        for one in found:
-            assert one.original == text
-            assert one.gaps == text.gaps
-            for before, after in zip(text.words, one.words, strict=True):
+    options = switch(table, candidates=2, total_alternatives=3)
+    together = run(model, *(options.alternatives(text, Random(4)) for text in texts))
+    for text, texts_ in zip(texts, together, strict=True):
+        assert texts_ == run(model, options.alternatives(text, Random(4)))[0]
+        for alternative in texts_:
+            assert alternative.original == text
+            assert alternative.gaps == text.gaps
+            for before, after in zip(text.words, alternative.words, strict=True):
                 assert before == after or {before, after} <= {"great", "good", "fine", "film", "movie", "picture"}
 
 
 def test_the_premise_is_never_changed(table: str) -> None:
     pair = Text.parse("great film", premise="great film")
-    (found,) = run(VICTIM, switch(table).alternatives(pair, Random(0)))
-    assert {one.premise for one in found} == {"great film"}
-    assert len(found) == 3
+    (texts,) = run(VICTIM, switch(table).alternatives(pair, Random(0)))
+    assert {text.premise for text in texts} == {"great film"}
+    assert len(texts) == 3
 
 
 def test_an_attackers_table_does_not_change_the_defense(table: str) -> None:
-    own = load_neighbours()
+    packaged = load_neighbours()
     with use_neighbours(neighbour_table(table)):
-        assert neighbour_table(None) is own
+        assert neighbour_table(None) is packaged
     assert isinstance(neighbour_table(table), Neighbours)
     assert len(neighbour_table(table)) == 8
 
@@ -227,7 +227,7 @@ def test_a_filter_that_refuses_some_still_keeps_no_more_than_it_wants(table: str
     wanted = {"similarity": "filter", "candidates": 2, "total_alternatives": 2, "multiplier": 4}
     for seed in range(10):
         drawn = alternatives(switch(table, candidates=2), text, seed)
-        near = [one for one in drawn if "picture" not in one]
+        near = [string for string in drawn if "picture" not in string]
         assert (len(drawn), len(near)) == (8, 5)
         assert alternatives(switch(table, **wanted), text, seed, encoder=encoder) == near[:2]
 
@@ -239,5 +239,5 @@ def test_words_of_another_part_of_speech_are_left_out_if_that_is_wanted(tmp_path
     vectors = np.stack([np.cos(angles), np.sin(angles)], 1).astype(np.float32)
     path = tmp_path / "neighbours.npz"
     write_neighbours(WordVectors(words, vectors), path, {})
-    found = [alternatives(switch(str(path), match_pos=same), Text.parse("great film")) for same in (True, False)]
-    assert found == [["good film"], ["greatly film"]]
+    strings = [alternatives(switch(str(path), match_pos=same), Text.parse("great film")) for same in (True, False)]
+    assert strings == [["good film"], ["greatly film"]]

@@ -58,14 +58,14 @@ def test_validation_texts_are_shown_as_the_defense_shows_them(reference: str) ->
     objective = make_defense(reference).defense.objective(kit)
     plain, first, again = Watching(), Watching(), Watching()
     evaluate_classes(plain, batches(kit), CrossEntropy(), len(CLASSES))
-    found = evaluate_classes(first, batches(kit), objective, len(CLASSES))
+    evaluation = evaluate_classes(first, batches(kit), objective, len(CLASSES))
     evaluate_classes(again, batches(kit), objective, len(CLASSES))
-    assert found.accuracy == 0.5
+    assert evaluation.accuracy == 0.5
     assert [ids.tolist() for ids in first.read] == [ids.tolist() for ids in again.read]
     assert [ids.tolist() for ids in first.read] != [ids.tolist() for ids in plain.read]
 
 
-def test_ranmask_is_judged_at_its_full_rate_whatever_its_curriculum() -> None:
+def test_ranmask_is_validated_at_its_full_rate_whatever_its_curriculum() -> None:
     kit = make_kit()
     objective = make_defense("ranmask:rate=0.5,curriculum=0.1").defense.objective(kit)
     (batch,) = batches(kit).by_length()
@@ -74,7 +74,7 @@ def test_ranmask_is_judged_at_its_full_rate_whatever_its_curriculum() -> None:
     assert sorted(set(hidden)) == [5, 6]  # half of 10 and of 13 words
 
 
-def test_other_objectives_are_judged_on_the_texts_themselves() -> None:
+def test_other_objectives_are_validated_on_the_texts_themselves() -> None:
     kit = make_kit()
     (batch,) = batches(kit).by_length()
     assert validation_batch(make_defense("pgd").defense.objective(kit), batch) is batch
@@ -113,7 +113,7 @@ def test_every_text_of_a_batch_is_masked_anew() -> None:
     encoder = TextEncoder(tiny_tokenizer(), None, True, False)
     training = masked_training(encoder, rate=0.5, kept=1)
     texts = ("the film was bad", "films", "", ("the film", "not bad and great"))
-    seen = set()
+    masked = set()
     for seed in range(20):
         changed = training.augment(batch(encoder, *texts, seed=seed))
         masks = (changed.tensors["input_ids"] == 4).sum(1).tolist()
@@ -121,8 +121,8 @@ def test_every_text_of_a_batch_is_masked_anew() -> None:
         assert (changed.tensors["input_ids"][3, :4] == torch.tensor([2, 6, 7, 3])).all(), "a premise is never hidden"
         again = training.augment(batch(encoder, *texts, seed=seed))
         assert (again.tensors["input_ids"] == changed.tensors["input_ids"]).all()
-        seen.add(tuple(changed.tensors["input_ids"][0].tolist()))
-    assert len(seen) == 6, "two of four words can be hidden in six ways"
+        masked.add(tuple(changed.tensors["input_ids"][0].tolist()))
+    assert len(masked) == 6, "two of four words can be hidden in six ways"
 
 
 def test_the_rate_of_a_curriculum_rises_in_the_first_part_of_the_training() -> None:
@@ -146,8 +146,8 @@ def test_more_words_are_hidden_as_a_training_goes_on() -> None:
 def test_the_fewest_words_that_stay_stay_in_training_too() -> None:
     encoder = TextEncoder(tiny_tokenizer(), None, True, False)
     training = masked_training(encoder, rate=0.9, kept=3)
-    found = training.augment(batch(encoder, "a film was great and the film was not bad")).tensors["input_ids"]
-    assert int((found == 4).sum()) == 7
+    ids = training.augment(batch(encoder, "a film was great and the film was not bad")).tensors["input_ids"]
+    assert int((ids == 4).sum()) == 7
 
 
 def test_tokens_are_changed_after_words_are_hidden() -> None:
@@ -160,9 +160,9 @@ def test_tokens_are_changed_after_words_are_hidden() -> None:
             return batch
 
     training = masked_training(encoder, Counting(), rate=0.5, kept=1)
-    found = training.augment(batch(encoder, "the film was bad"))
+    augmented = training.augment(batch(encoder, "the film was bad"))
     assert masks == [2]
-    assert int((found.tensors["input_ids"] == 4).sum()) == 2
+    assert int((augmented.tensors["input_ids"] == 4).sum()) == 2
 
 
 def test_the_loss_is_that_of_what_it_stands_around() -> None:
