@@ -5,10 +5,10 @@
 
 One model is trained for each kind of defense. For random masking the votes of 1,000 + 5,000 independent masked copies
 of each test text, and of as many antithetic groups as are asked for, are drawn once and kept in --out; every sampled
-method is then replayed from that log, so that schemes are compared on the same votes: *fixed* looks once at all of them,
-*sequential* stops when its radius is known. Rows *real* are `stockade certify` itself, which also draws few copies
-without replacement. A cell is the share of test texts whose true class is certified for changes of that many words, in
-percent; *passes* are forward passes per text.
+method is then replayed from that log, so that schemes are compared on the same votes: *fixed* looks once at all of
+them, *sequential* stops when its radius is certain. Rows *real* are `stockade certify` itself, which also draws few
+copies without replacement. A cell is the share of test texts whose true class is certified for changes of that many
+words, in percent; *passes* are forward passes per text.
 """
 
 from __future__ import annotations

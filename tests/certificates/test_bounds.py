@@ -93,12 +93,12 @@ def test_a_success_after_a_failure_does_not_count() -> None:
 
 def test_insertions_need_less_than_substitutions() -> None:
     # 0.9^6 = .531, 0.9^7 = .478; times p = 1.
-    assert insertions_radius(1, 0.1, 20) == 6
-    assert insertions_radius(1, 0.1, 4) == 4
+    assert insertions_radius(1, insertion_leads(0.1, 20)) == 6
+    assert insertions_radius(1, insertion_leads(0.1, 4)) == 4
     # p = .75: .75 * .9^3 = .547, .75 * .9^4 = .492; for edits of any kind .75 > 1/2 + 1 - .9^d only up to d = 2.
-    assert insertions_radius(0.75, 0.1, 20) == 3
+    assert insertions_radius(0.5, insertion_leads(0.1, 20)) == 3
     assert largest_radius(0.75, deletion_losses(0.1, 20), "majority") == 2
-    assert insertions_radius(0.5, 0.1, 20) is None
+    assert insertions_radius(0, insertion_leads(0.1, 20)) is None
 
 
 def test_the_edit_bound_by_hand() -> None:
@@ -211,8 +211,8 @@ def test_the_published_divergence_cannot_see_what_voids_the_claim() -> None:
         (deletion_losses, (0.5, -1)),
         (synonym_losses, ([1.2],)),
         (threshold, (0.1, "plurality")),
-        (insertions_radius, (0.9, -0.1, 3)),
-        (insertions_radius, (0.9, 0.1, -3)),
+        (insertion_leads, (-0.1, 3)),
+        (insertion_leads, (0.1, -3)),
         (edit_bound, (0.9, 0.1, -1, 0)),
         (edit_bound, (1.9, 0.1, 1, 0)),
         (partition_radius, ((3,), 0)),

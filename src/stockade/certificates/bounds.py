@@ -114,10 +114,12 @@ def insertion_leads(kept_chance: float, limit: int) -> tuple[Fraction, ...]:
     return tuple(leads)
 
 
-def insertions_radius(low: Number, kept_chance: float, limit: int) -> int | None:
-    """The last d up to which a share of p_c withstands d insertions: (1 - q)^d p_c > 1/2, the lead being 2 p_c - 1."""
-    lead = 2 * _share(low, "The lower limit") - 1
-    exceeded = sum(lead > needed for needed in insertion_leads(kept_chance, limit))
+def insertions_radius(lead: Number, leads: Sequence[Number]) -> int | None:
+    """The last d of `insertion_leads` that a lead exceeds; None: not even that of d = 0.
+
+    A share p_c leads by 2 p_c - 1 at least, and then this is (1 - q)^d p_c > 1/2.
+    """
+    exceeded = sum(lead > needed for needed in leads)
     return exceeded - 1 if exceeded else None
 
 

@@ -67,12 +67,14 @@ def text_fingerprint(text: str, premise: str | None) -> str:
 
 
 def described(certificate: Certificate) -> dict[str, Any]:
+    """A certificate as a file holds it."""
     return {field.name: getattr(certificate, field.name) for field in fields(certificate)}
 
 
-def from_description(told: Mapping[str, Any]) -> Certificate:
-    selection = told["selection"]
-    return Certificate(**{**told, "selection": None if selection is None else tuple(selection)})
+def from_description(description: Mapping[str, Any]) -> Certificate:
+    """The certificate again, from what `described` made."""
+    selection = description["selection"]
+    return Certificate(**{**description, "selection": None if selection is None else tuple(selection)})
 
 
 def seed_of_text(seed: int, method: str, example: str) -> int:

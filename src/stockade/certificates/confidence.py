@@ -1,4 +1,4 @@
-"""Confidence limits for an unknown share or mean, each one-sided: the chance that it is wrong is at most alpha.
+"""One-sided confidence limits of a share or a mean: each is wrong with probability at most alpha.
 
     clopper_pearson   votes of independent copies, one look
     hypergeometric    votes of distinct copies out of a finite number, one look
@@ -7,7 +7,7 @@
     bernstein         scores in [0, 1] that vary little, independent copies, one look
     betting           scores in [0, 1] in the order in which they were drawn, at every look at once
 
-Where a limit comes out of floating-point arithmetic it is moved outwards by more than that arithmetic can be wrong.
+A limit that comes out of floating-point arithmetic is moved outwards by more than that arithmetic can be wrong.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _STEPS = 64
 
 
 def check_alpha(alpha: float) -> None:
-    """An `OptionError` unless alpha is a chance that can be spent."""
+    """Refuse an alpha that is no probability between 0 and 1."""
     if not 0 < alpha < 1:
-        raise OptionError(f"alpha is the chance of a wrong limit and must lie between 0 and 1 (found: {alpha}).")
+        raise OptionError(f"alpha is the probability of a wrong limit and must lie between 0 and 1 (found: {alpha}).")
 
 
 def check_counts(successes: float, trials: int, population: int | None = None) -> None:
-    """An `OptionError` unless so many successes in so many trials (of so many in all) are possible."""
+    """Refuse counts that are impossible: more successes than trials, or more trials than copies in the population."""
     if trials < 0 or not 0 <= successes <= trials:
         raise OptionError(f"There must be between 0 and {trials} successes in {trials} trials (found: {successes}).")
     if population is not None and trials > population:
@@ -58,10 +58,10 @@ def clopper_pearson_high(successes: int, trials: int, alpha: float) -> float:
 def hypergeometric_low(successes: int, trials: int, population: int, alpha: float) -> Fraction:
     """The lower limit of the share of successes in a population, from trials drawn without replacement.
 
-    The smallest number K of successes in the population for which so many successes or more in the sample are likelier
-    than alpha, by binary search (that chance grows with K). All of the population drawn: the share itself. In a vast
-    population n independent draws repeat one with chance at most n² / 2N and are else such a sample, so that the limit
-    of Clopper & Pearson holds at alpha less that chance.
+    The smallest number K of successes in the population for which so many successes or more in the sample have a
+    probability above alpha, by binary search (it grows with K). If all of the population is drawn it is the share
+    itself. In a vast population n independent draws repeat one with probability at most n² / 2N and are else such a
+    sample, so that the limit of Clopper & Pearson holds at alpha less that.
     """
     check_alpha(alpha)
     check_counts(successes, trials, population)
@@ -91,10 +91,11 @@ def anytime_low(successes: float, trials: int, alpha: float, population: int | N
     """A lower limit that holds after every trial at once, so that sampling may stop whenever one likes.
 
     The likelihood of the trials under p, divided into their likelihood under a Beta(1/2, 1/2) mixture, is a martingale
-    of mean 1 if p is true; Ville's inequality bounds the chance that it ever reaches 1/alpha. The limit is the smallest
-    p below the mean that it has not ruled out. Scores in [0, 1] in place of votes leave it valid (each factor is convex
-    in the score, so that its mean is at most that of a vote with the same mean). With a population the likelihood is
-    that of draws without replacement (Waudby-Smith & Ramdas 2020, the prior-posterior ratio), for votes only.
+    of mean 1 if p is true; Ville's inequality bounds the probability that it ever reaches 1/alpha. The limit is the
+    smallest p below the mean that it has not ruled out. Scores in [0, 1] in place of votes leave it valid (each factor
+    is convex in the score, so that its mean is at most that of a vote with the same mean). With a population the
+    likelihood is that of draws without replacement (Waudby-Smith & Ramdas 2020, the prior-posterior ratio): for votes
+    only.
     """
     check_alpha(alpha)
     check_counts(successes, trials, population)
@@ -165,10 +166,10 @@ def bernstein_high(total: float, squares: float, trials: int, alpha: float) -> f
 def betting_low(values: Sequence[float], alpha: float) -> float:
     """A lower limit of the mean of independent scores in [0, 1] that holds after every one of them at once.
 
-    Waudby-Smith & Ramdas (2024, Estimating means of bounded random variables by betting): whoever bets that the next
-    score exceeds m, with stakes that depend on earlier scores only, gets rich with chance at most alpha if the mean is
-    m or less (Ville). The limit is the largest m at which the bettor once held 1/alpha times the start. Difference to
-    the paper: only the upward bet, at the full alpha, since one limit is asked for (they hedge to get both).
+    Waudby-Smith & Ramdas (2024, Estimating means of bounded random variables by betting): if the mean is m or less,
+    the wealth of bets that the next score exceeds m, with stakes that depend on earlier scores only, ever reaches
+    1/alpha times the start with probability at most alpha (Ville). The limit is the largest m at which it did.
+    Difference to the paper: only the upward bet, at the full alpha, since one limit is needed (they hedge to get both).
     """
     check_alpha(alpha)
     scores = np.asarray(values, dtype=np.float64)
@@ -179,14 +180,14 @@ def betting_low(values: Sequence[float], alpha: float) -> float:
     before = np.arange(1, len(scores) + 1)
     means = (0.5 + np.cumsum(scores)) / (before + 1)
     variances = (0.25 + np.cumsum((scores - means) ** 2)) / (before + 1)
-    known = np.concatenate([[0.25], variances[:-1]])
-    stakes = np.sqrt(2 * math.log(1 / alpha) / (known * before * np.log1p(before)))
-    goal = math.log(1 / alpha) + _LOG_SLACK
+    predicted = np.concatenate([[0.25], variances[:-1]])
+    stakes = np.sqrt(2 * math.log(1 / alpha) / (predicted * before * np.log1p(before)))
+    needed = math.log(1 / alpha) + _LOG_SLACK
 
     def excluded(mean: float) -> bool:
-        # Half of what could be lost at most: the capital stays positive, and falls as the mean in question grows.
-        wealth = np.cumsum(np.log1p(np.minimum(stakes, 0.5 / mean) * (scores - mean)))
-        return bool(np.max(wealth) >= goal)
+        # Half of what could be lost at most: the wealth stays positive, and falls as the mean in question grows.
+        log_wealth = np.cumsum(np.log1p(np.minimum(stakes, 0.5 / mean) * (scores - mean)))
+        return bool(np.max(log_wealth) >= needed)
 
     return _last_excluded(excluded, 1.0)
 

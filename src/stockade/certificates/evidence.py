@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from stockade.certificates.bounds import Number, Rule, largest_radius, threshold
+from stockade.certificates.bounds import Number, Rule, insertions_radius, largest_radius, threshold
 from stockade.certificates.sequential import Limits, Means, Plan, Tally, margin_limits
 from stockade.core.errors import RunError
 
@@ -201,11 +201,8 @@ class SampledEvidence:
         return largest_radius(self.limits.low, self.distribution.losses(), self.rule)
 
     def insertions(self) -> int | None:
-        """A share of p leads by 2 p - 1 at least: see `bounds.insertion_leads`."""
         low = Fraction(self.limits.low)
-        lead = low if self.rule == "gap" else 2 * low - 1
-        exceeded = sum(lead > needed for needed in self.distribution.insertion_leads())
-        return exceeded - 1 if exceeded else None
+        return insertions_radius(low if self.rule == "gap" else 2 * low - 1, self.distribution.insertion_leads())
 
     def explain(self, labels: Sequence[str]) -> list[str]:
         limits, radius, losses = self.limits, self.radius(), self.distribution.losses()

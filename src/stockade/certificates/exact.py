@@ -81,18 +81,19 @@ def exact_radius(table: VoteTable, chosen: int) -> int | None:
     Where the races against single classes are only bounded, that for half of the votes may be known better.
     """
     votes, counts = _checked(table, chosen), table.counts
-    own = (votes == chosen).astype(np.int64)
+    for_chosen = (votes == chosen).astype(np.int64)
     rivals = [label for label in range(table.classes) if label != chosen]
     masks = mask_array(table.words, table.kept)
-    races = [_Race(masks, own - (votes == rival) + 1, counts[chosen] - counts[rival]) for rival in rivals]
-    half = _Race(masks, 2 * own, 2 * counts[chosen] - len(votes))
+    races = [_Race(masks, for_chosen - (votes == rival) + 1, counts[chosen] - counts[rival]) for rival in rivals]
+    half = _Race(masks, 2 * for_chosen, 2 * counts[chosen] - len(votes))
     return _last(table.words, lambda changes: all(race.safe(changes) for race in races) or half.safe(changes))
 
 
 def coverage_radius(table: VoteTable, chosen: int) -> int | None:
     """The largest d for which no attacker can push `chosen` down to half of the votes; None if it has no more now."""
-    own = (_checked(table, chosen) == chosen).astype(np.int64)
-    half = _Race(mask_array(table.words, table.kept), 2 * own, 2 * table.counts[chosen] - len(own))
+    votes = _checked(table, chosen)
+    for_chosen = (votes == chosen).astype(np.int64)
+    half = _Race(mask_array(table.words, table.kept), 2 * for_chosen, 2 * table.counts[chosen] - len(votes))
     return _last(table.words, half.safe)
 
 

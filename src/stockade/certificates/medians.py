@@ -1,4 +1,4 @@
-"""What the radii of many texts say about the set: medians, the curve of certified shares, and how sure that is.
+"""Radii of many texts: medians, the curve of certified accuracy, and its confidence band.
 
 A radius of None stands for a text with no certificate: a wrong prediction, or no decision. It counts as less than 0.
 """
@@ -36,17 +36,17 @@ def median_rate(radii: Sequence[int | None], words: Sequence[int]) -> float | No
 def certified_curve(radii: Sequence[int | None]) -> tuple[float, ...]:
     """The share of all texts with a radius of at least d, for d = 0 up to the largest; (0.0,) if none is certified."""
     _check_texts(radii)
-    found = [radius for radius in radii if radius is not None]
-    return tuple(sum(radius >= d for radius in found) / len(radii) for d in range(max(found, default=0) + 1))
+    certified = [radius for radius in radii if radius is not None]
+    return tuple(sum(radius >= d for radius in certified) / len(radii) for d in range(max(certified, default=0) + 1))
 
 
 def curve_band(radii: Sequence[int | None], alpha: float = 0.05) -> tuple[tuple[float, float], ...]:
-    """For each point of `certified_curve` a low and a high end between which the share lies among all such texts.
+    """A confidence band for `certified_curve`: for each point a low and a high end.
 
-    The band holds for all d at once with chance 1 - alpha, if the texts are independent draws from those it speaks of:
-    the curve is one minus a distribution function, and by Dvoretzky, Kiefer & Wolfowitz with Massart's (1990) constant
-    an empirical one is nowhere farther than sqrt(log(2 / alpha) / 2n) from its own, steps or not. It speaks of the
-    certificates as given; that each may be wrong itself is a matter of `corrected_alpha`.
+    The band holds for all d at once with probability 1 - alpha, if the texts are independent draws from one
+    distribution: the curve is one minus a distribution function, and by Dvoretzky, Kiefer & Wolfowitz with Massart's
+    (1990) constant an empirical one is nowhere farther than sqrt(log(2 / alpha) / 2n) from the true one, steps or not.
+    It takes the certificates as they are; that each may be wrong itself is a matter of `corrected_alpha`.
     """
     check_alpha(alpha)
     width = math.sqrt(math.log(2 / alpha) / (2 * max(1, len(radii))))
@@ -54,7 +54,7 @@ def curve_band(radii: Sequence[int | None], alpha: float = 0.05) -> tuple[tuple[
 
 
 def corrected_alpha(alpha: float, texts: int) -> float:
-    """The alpha for each text with which, by Bonferroni, no certificate of the set is wrong with chance 1 - alpha."""
+    """The alpha for each text such that all certificates hold together with probability 1 - alpha (Bonferroni)."""
     check_alpha(alpha)
     if texts < 1:
         raise OptionError(f"A set has at least one text (found: {texts}).")

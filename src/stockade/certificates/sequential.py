@@ -1,10 +1,10 @@
-"""When enough copies of a text have been asked: limits that hold at every look, and the decision to stop.
+"""Sequential analysis: limits that hold at every interim look at the copies of a text, and when to stop.
 
-Five schemes, each wrong with chance at most alpha for a text, however many looks there are:
+Five schemes, each wrong with probability at most alpha for a text, however many looks there are:
 
-    dealt       bets on deals of copies that have no word in common, see `deals`; not in this module
+    betting     bets on rounds of copies that have no word in common: see `betting`, not this module
     curtailed   Clopper–Pearson at the looks of a schedule that was fixed beforehand, half of alpha at the last, the
-                other half shared by those before; ends as soon as the last look promises no more
+                other half shared by those before; stops as soon as the last look could not say more
     spending    the same with alpha / looks at each, until the upper limit allows no more
     anytime     a mixture martingale, valid at every number of copies
     fixed       one look, at all the copies
@@ -40,15 +40,16 @@ Scheme = Literal["betting", "curtailed", "spending", "anytime", "fixed"]
 SCHEMES: tuple[Scheme, ...] = ("curtailed", "spending", "anytime", "fixed")
 """Those that look at sums of copies, in whatever order they came."""
 _ROUNDING = 1e-9
-_HOPE = 2.0
-"""How many standard deviations better than so far the copies to come may be in what the last look promises."""
+_OPTIMISM = 2.0
+"""How many standard deviations better than so far the copies to come may be, when it is asked whether they could help.
+"""
 
 
 def look_schedule(most: int, first: int = 50, growth: float = 1.5) -> tuple[int, ...]:
     """After how many copies to look: first, then each time `growth` times as many, `most` in the end."""
     if most < 1 or first < 1 or not growth > 1:
-        found = f"most {most}, first {first}, growth {growth}"
-        raise OptionError(f"Looks need at least one copy and a growth of more than 1 (found: {found}).")
+        values = f"most {most}, first {first}, growth {growth}"
+        raise OptionError(f"Looks need at least one copy and a growth of more than 1 (found: {values}).")
     looks, size = [], float(first)
     while size < most:
         looks.append(int(size))
@@ -149,10 +150,10 @@ def margin_limits(tally: Tally | Means, chosen: int, plan: Plan, rule: Rule) -> 
     if rule == "majority":
         return shares.limits(chosen, shares.alpha)
     if len(others) == 1 and not shares.exact:
-        own, rival = shares.limits(chosen, shares.alpha), shares.strongest(others, shares.alpha)
-        return Limits(2 * own.low - 1, own.high - max(rival.low, 1 - own.high if shares.all_vote else 0))
-    own, rival = shares.limits(chosen, shares.alpha / 2), shares.strongest(others, shares.alpha / 2)
-    return Limits(own.low - min(rival.high, 1 - own.low), own.high - rival.low)
+        leader, rival = shares.limits(chosen, shares.alpha), shares.strongest(others, shares.alpha)
+        return Limits(2 * leader.low - 1, leader.high - max(rival.low, 1 - leader.high if shares.all_vote else 0))
+    leader, rival = shares.limits(chosen, shares.alpha / 2), shares.strongest(others, shares.alpha / 2)
+    return Limits(leader.low - min(rival.high, 1 - leader.low), leader.high - rival.low)
 
 
 def decide(
@@ -174,16 +175,15 @@ def decide(
     radius = largest_radius(limits.low, losses, rule)
     best = limits.high
     if plan.scheme == "curtailed" and isinstance(tally, Tally) and tally.copies < plan.looks[-1]:
-        best = min(best, margin_limits(_hoped(tally, chosen, plan), chosen, plan, rule).low)
-    possible = largest_radius(best, losses, rule)
-    sure, hoped = (-1 if found is None else found for found in (radius, possible))
-    done = tally.copies >= plan.looks[-1] or hoped <= sure
+        best = min(best, margin_limits(_optimistic(tally, chosen, plan), chosen, plan, rule).low)
+    sure, possible = (-1 if limit is None else limit for limit in (radius, largest_radius(best, losses, rule)))
+    done = tally.copies >= plan.looks[-1] or possible <= sure
     if target is not None:
-        done = done or sure >= target or hoped < target
+        done = done or sure >= target or possible < target
     return Decision(radius, done)
 
 
-def _hoped(tally: Tally, chosen: int, plan: Plan) -> Tally:
+def _optimistic(tally: Tally, chosen: int, plan: Plan) -> Tally:
     """The votes at the last look, if the chosen class does better in the copies to come than could be expected.
 
     The others share what is left in proportion to their votes so far; half a vote each keeps that proper.
@@ -192,9 +192,9 @@ def _hoped(tally: Tally, chosen: int, plan: Plan) -> Tally:
     silent = tally.copies - sum(tally.counts)
     smoothed = [votes + 0.5 for votes in (*tally.counts, silent)] if silent else [votes + 0.5 for votes in tally.counts]
     shares = [votes / sum(smoothed) for votes in smoothed]
-    own = shares[chosen]
-    hoped = min(1.0, own + _HOPE * math.sqrt(own * (1 - own) * (1 / tally.copies + 1 / more)))
-    left = (1 - hoped) / (1 - own)
+    share = shares[chosen]
+    hoped = min(1.0, share + _OPTIMISM * math.sqrt(share * (1 - share) * (1 / tally.copies + 1 / more)))
+    left = (1 - hoped) / (1 - share)
     counts = [
         votes + round(more * (hoped if label == chosen else shares[label] * left))
         for label, votes in enumerate(tally.counts)
@@ -234,8 +234,8 @@ class _Shares:
         if isinstance(self.tally, Tally):  # limits grow with the votes
             counts = self.tally.counts
             return self.limits(max(labels, key=lambda label: counts[label]), alpha)
-        found = [self.limits(label, alpha) for label in labels]
-        return Limits(max(limits.low for limits in found), max(limits.high for limits in found))
+        every = [self.limits(label, alpha) for label in labels]
+        return Limits(max(limits.low for limits in every), max(limits.high for limits in every))
 
     def _of_votes(self, votes: int, alpha: float) -> Limits:
         copies, population = self.tally.copies, self.plan.population
