@@ -2,49 +2,57 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from stockade.cli.inputs import data_options, input_options, model_options
-from stockade.core.errors import InputError, OptionError
+from stockade.cli.inputs import (
+    attack_option,
+    budget_option,
+    constraint_option,
+    data_options,
+    input_options,
+    job_options,
+    max_changed_option,
+    model_and_data,
+    model_options,
+    refuse_beside_resume,
+    seed_option,
+    speed_options,
+)
+from stockade.core.errors import OptionError
 
 if TYPE_CHECKING:
-    from stockade.tuning.running import Tuned
-    from stockade.tuning.trials import Trial
+    from stockade.experiment.progress import Observer
+    from stockade.workflows.tune.result import TuneResult
 
-_SHARED = (
+_PASSED_ON = (
     "ranges",
     "trials",
-    "seconds",
     "sampler",
     "clean_weight",
     "least_clean",
+    "preset",
     "limit",
     "seed",
     "budget",
-    "expectation",
-    "workers",
+    "max_changed",
+    "constraint",
+    "eot_samples",
     "max_words",
-    "concurrency",
-    "batch_tokens",
-    "resume",
     "mlm",
     "encoder",
+    "resume",
 )
+_EXAMPLE = "stockade tune builtin:sentiment-cnn builtin:reviews --defense ranmask --attack textfooler"
 
 
 @click.command("tune")
 @click.argument("model", required=False)
 @click.argument("data", required=False)
-@click.option(
-    "--attack", required=True, metavar="NAME[@PRESET][:OPTION=VALUE,…]", help="The attack to hold out against."
-)
+@attack_option
 @click.option(
     "--defense",
-    required=True,
     metavar="NAME[@PRESET][:OPTION=VALUE,…]",
     help="The defense whose options are searched; those written here stay as they are.",
 )
@@ -56,83 +64,68 @@ _SHARED = (
     help="An option to search, also OPTION=A|B|C or 'OPTION=LOW..HIGH log'; repeat.  [default: docs/tune.md]",
 )
 @click.option("--trials", type=int, default=20, show_default=True, help="How many choices of options to try.")
-@click.option("--seconds", type=float, help="A time box: no trial is begun after it.")
 @click.option("--sampler", default="random", show_default=True, help="random, or optuna's: tpe, gp (extra `tune`).")
 @click.option("--clean-weight", type=float, default=0.0, show_default=True, help="What clean accuracy counts for.")
 @click.option("--least-clean", type=float, help="Options with less clean accuracy lose to all others.")
+@click.option("--preset", help="Options of all attacks as in a paper or another tool: paper, authors, textattack.")
 @click.option("--limit", type=int, default=100, show_default=True, help="Attack a seeded sample of this many rows.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice.")
-@click.option("--budget", type=int, help="The most queries per text.")
+@seed_option
+@budget_option
+@max_changed_option
+@constraint_option
 @click.option(
-    "--expectation",
+    "--eot-samples",
     type=int,
     default=3,
     show_default=True,
-    help="Answers that a search averages where the defense is randomised; 1 leaves that way out.",
+    help="Answers that a search averages where the defense is randomised; 1 leaves that view out.",
 )
 @click.option("--workers", type=int, default=1, show_default=True, help="Trials at once, each in a process of its own.")
-@click.option("--out", type=click.Path(path_type=Path), help="The search's folder.  [default: runs/tune-DATE-TIME]")
-@click.option("--resume", is_flag=True, help="Go on with the search in --out, with the same options.")
+@click.option("--seconds", type=float, help="A time limit: no trial is begun after it.")
+@job_options
 @input_options
-def command(model: str | None, data: str | None, **options: Any) -> int:
-    """Search the options of a defense around MODEL for those that hold out best against an attack on DATA.
+@click.pass_context
+def command(context: click.Context, /, model: str | None, data: str | None, **options: Any) -> int:
+    """Search the options of a defense around MODEL for those that hold out best against the attacks on DATA.
 
-    The last line is the best defense, ready for --defense.
+    The last line is the best defense, ready for --defense. A search may be resumed with more --trials.
 
     \b
     stockade tune builtin:sentiment-cnn builtin:reviews --defense ranmask:copies=30 --range rate=0.1..0.9 \\
         --attack textfooler --limit 50 --trials 20 --out runs/t
     """
-    from stockade.tuning.page import write_page
-    from stockade.tuning.running import tune
+    from stockade.cli.finish import output_folder, run_job
+    from stockade.kinds import resume
+    from stockade.workflows.tune import tune
 
-    if model is None or data is None:
-        raise OptionError(
-            "MODEL and DATA are missing. A search is gone on with by the same command with --resume --out FOLDER."
-        )
-    if options["resume"] and options["out"] is None:
-        raise OptionError("--resume needs the search's folder: name it with --out.")
-    out = options["out"] or Path("runs") / f"tune-{datetime.now():%Y%m%d-%H%M%S}"
-    try:
-        tuned = tune(
-            model,
-            data,
-            options["defense"],
-            attack=options["attack"],
-            out=out,
-            data_options=data_options(options),
-            model_options=model_options({**options, "defense": ()}),
-            observer=_print_trial,
-            **{name: options[name] for name in _SHARED},
-        )
-    except KeyboardInterrupt:
-        click.echo(f"stockade: interrupted; repeat the command with --resume --out {out} to go on.", err=True)
-        return 130
-    page = write_page(tuned)
-    _print_best(tuned, page)
-    return 0
+    out = output_folder(options["out"], "tune", options["resume"])
+    speed = {**speed_options(options), "seconds": options["seconds"], "workers": options["workers"]}
+    best: list[str | None] = []
 
+    def start(observer: Observer) -> TuneResult:
+        if options["resume"] and model is None:
+            refuse_beside_resume(context)
+            result: TuneResult = resume(out, trust=options["trust_run"], observer=observer, **speed)
+        else:
+            if options["defense"] is None:
+                raise OptionError(f"No defense was named, as in: {_EXAMPLE}")
+            model_reference, data_reference = model_and_data(model, data, _EXAMPLE)
+            result = tune(
+                model_reference,
+                data_reference,
+                options["defense"],
+                options["attacks"],
+                out=out,
+                data_options=data_options(options),
+                model_options=model_options(options),
+                observer=observer,
+                **{name: options[name] for name in _PASSED_ON},
+                **speed,
+            )
+        best.append(result.best_defense)
+        return result
 
-def _print_trial(trial: Trial) -> None:
-    options = ", ".join(f"{name}={value}" for name, value in trial.options.items())
-    if trial.error is not None:
-        click.echo(f"trial {trial.number}: {options}: {trial.error}", err=True)
-        return
-    click.echo(
-        f"trial {trial.number}: {options}: clean {trial.clean:.3f}, robust {trial.robust:.3f}, "
-        f"objective {trial.objective:.3f} ({trial.seconds:.0f} s)"
-    )
-
-
-def _print_best(tuned: Tuned, page: Path) -> None:
-    cleanest = max((trial.clean for trial in tuned.trials if trial.clean is not None), default=None)
-    if tuned.best is None and cleanest is not None:
-        raise InputError(
-            f"None of {len(tuned.trials)} trials keeps the clean accuracy of --least-clean; the most is "
-            f"{cleanest:.3f}. Allow less, or search more with --resume and more --trials."
-        )
-    if tuned.best is None:
-        reason = next((trial.error for trial in tuned.trials if trial.error), "there was no time for one")
-        raise InputError(f"No trial could be rated; the first: {reason}")
-    click.echo(f"{len(tuned.trials)} trials; the best is trial {tuned.best.number}. Page: {page}")
-    click.echo(f"--defense {tuned.best_defense}")
+    code = run_job(out, start)
+    if code == 0:
+        click.echo(f"--defense {best[0]}")
+    return code

@@ -1,0 +1,216 @@
+"""What options are worth: the defended model under attack, in several views, on the same texts for every trial.
+
+A search that follows single draws of a randomised defense follows noise, and what it finds by luck does not hold when
+the model is asked again. Options that only add noise would win by that. So a text survives only if it survives every
+attack in every view, and where the model is undecided about what was found the attack is tried again with more answers
+averaged.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from stockade.attacks.registry import NamedAttack
+from stockade.core.errors import StockadeError
+from stockade.core.protocols import Classifier
+from stockade.core.records import Record
+from stockade.datasets.examples import ExampleSet
+from stockade.defenses.chain import wrap
+from stockade.defenses.defended import HasResources
+from stockade.experiment.inputs import describe_data, describe_model
+from stockade.experiment.pool import DataPool, ModelPool
+from stockade.experiment.progress import Runtime
+from stockade.experiment.store import ResultStore
+from stockade.workflows.attack.result import CODEC
+from stockade.workflows.attack.run import run_searches
+from stockade.workflows.attack.spec import AttackSpec
+from stockade.workflows.evaluate.views import DIRECT, EOT, TRANSFER, Averaged, surrogate_of, views_of
+from stockade.workflows.tune.ranges import Value
+from stockade.workflows.tune.spec import TuneSpec
+from stockade.workflows.tune.trials import Trial
+
+_CHEAP_FIRST = (TRANSFER, DIRECT, EOT)
+_RETRIES = 3
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Rates options; sent to other processes as it is, which load the model and the texts themselves.
+
+    Parameters
+    ----------
+    spec
+        Model, texts, attacks, and the defense whose options are tried.
+    runtime
+        How fast the attacks are; never what they find.
+    """
+
+    spec: TuneSpec
+    runtime: Runtime = field(default_factory=Runtime)
+
+    @cached_property
+    def bare(self) -> Classifier:
+        """The model without any defense."""
+        return ModelPool({"": self.spec.model}, self.spec.model_options).bare("")
+
+    @cached_property
+    def examples(self) -> ExampleSet:
+        """The texts, the same for every trial."""
+        spec = self.spec
+        return DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed).examples(self.bare.labels)
+
+    def unloaded(self) -> Objective:
+        """The same without the model and the texts, light enough for another process."""
+        return replace(self, runtime=replace(self.runtime, observer=None))
+
+    def described(self) -> dict[str, Any]:
+        """What the manifest records of the model, the texts and the files behind attacks and defenses.
+
+        What no trial could do without is an error here: the model, the texts, what the defense needs of the model.
+        """
+        spec = self.spec
+        data = describe_data(spec.data, self.examples)
+        spec.language.check()
+        files: dict[str, set[str]] = {}
+        for named in spec.extremes():
+            wrap(self.bare, [named], seed=spec.seed)
+            if isinstance(named.defense, HasResources):
+                for purpose, fingerprint in named.defense.resources().items():
+                    files.setdefault(purpose, set()).add(fingerprint)
+        return {
+            "model": describe_model(spec.model, self.bare),
+            "data": data,
+            "attack_files": {attack.key: dict(attack.resources) for attack in spec.attacks},
+            "defense_files": {purpose: sorted(prints) for purpose, prints in sorted(files.items())},
+        }
+
+    def rate(self, number: int, options: Mapping[str, Value]) -> Trial:
+        """The trial of these options; options that do not fit together are a trial with an error."""
+        started = time.monotonic()
+        try:
+            trial = self._rated(number, options)
+        except StockadeError as error:
+            trial = Trial(number, options, error=str(error))
+        return replace(trial, seconds=round(time.monotonic() - started, 3))
+
+    def _rated(self, number: int, options: Mapping[str, Value]) -> Trial:
+        spec = self.spec
+        model = wrap(self.bare, [spec.defense.with_options(options)], seed=spec.seed, language=spec.language)
+        records = Attacker(spec, self.examples, self.runtime).records(model)
+        statuses = Counter(record.status for record in records)
+        robust, attacked = statuses["failed"], statuses["failed"] + statuses["success"]
+        n = attacked + statuses["skipped"]
+        if not n:
+            return Trial(number, options, error=next((record.reason for record in records), "the data has no texts"))
+        return Trial(number, options, n, attacked / n, robust / n, spec.goal.value(attacked / n, robust / n))
+
+
+@dataclass(frozen=True, slots=True)
+class Attacker:
+    """All attacks on the same texts, whatever stands around the model.
+
+    Parameters
+    ----------
+    spec
+        The attacks and their limits.
+    examples
+        The texts.
+    runtime
+        How fast the attacks are.
+    """
+
+    spec: TuneSpec
+    examples: ExampleSet
+    runtime: Runtime
+
+    def records(self, model: Classifier) -> list[Record]:
+        """What became of each text: a success if any attack has one in any view.
+
+        The first view's answer says whether the model is right on the clean text. A text is tried again if something
+        that was found for it fools the model now and then.
+        """
+        records: dict[str, Record] = {}
+        for attack in self.spec.attacks:
+            self._attack(model, attack, records)
+        return list(records.values())
+
+    def _attack(self, model: Classifier, attack: NamedAttack, records: dict[str, Record]) -> None:
+        """One attack in all views, each on the texts that are left."""
+        undecided: set[str] = set()
+        for queried in self._views(model).values():
+            new = self._attacked(model, attack, _left(self.examples, records), queried)
+            _merge(records, new)
+            undecided |= {record.id for record in new if record.hit_rate}
+        if self.spec.eot_samples > 1:
+            for draws in averaged_in_retries(self.spec.eot_samples):
+                mean = Averaged(surrogate_of(model) or model, draws, self.spec.language)
+                _merge(records, self._attacked(model, attack, _left(self.examples, records, undecided), mean))
+
+    def _views(self, model: Classifier) -> dict[str, Classifier | None]:
+        """What searches query in each view: the surrogate of the defense in place of itself, where it has one."""
+        surrogate = surrogate_of(model)
+        queried = views_of(surrogate or model, self.spec.eot_samples, self.spec.language)
+        return {view: surrogate if queried[view] is None else queried[view] for view in _CHEAP_FIRST if view in queried}
+
+    def _attacked(
+        self, model: Classifier, attack: NamedAttack, examples: ExampleSet, queried: Classifier | None
+    ) -> list[Record]:
+        if not examples.size:
+            return []
+        spec = self.spec
+        job = AttackSpec.of(
+            model=spec.model,
+            data=spec.data,
+            attacks=(attack,),
+            seed=spec.seed,
+            budget=spec.budget,
+            similarity=False,
+            max_words=spec.max_words,
+            mlm=spec.mlm,
+            encoder=spec.encoder,
+        )
+        runtime = Runtime(concurrency=self.runtime.concurrency, batch_tokens=self.runtime.batch_tokens)
+        with tempfile.TemporaryDirectory(prefix="stockade-tune-") as folder:
+            store = ResultStore(Path(folder), writable=True)
+            try:
+                run_searches(store, model, examples, job, runtime, queried=queried)
+                return [CODEC.read(document) for document in store.documents()]
+            finally:
+                store.close()
+
+
+def averaged_in_retries(eot_samples: int) -> list[int]:
+    """How many answers each retry averages: always twice as many as the one before."""
+    return [eot_samples * 2**retry for retry in range(1, _RETRIES + 1)]
+
+
+def _merge(records: dict[str, Record], new: Iterable[Record]) -> None:
+    """A success outdoes everything. An error outdoes a text that held out: who knows what it hides."""
+    for record in new:
+        before = records.get(record.id)
+        if before is None or record.status == "success" or (record.status, before.status) == ("error", "failed"):
+            records[record.id] = record
+
+
+def _left(examples: ExampleSet, records: Mapping[str, Record], among: Container[str] | None = None) -> ExampleSet:
+    """The examples that nothing has fooled so far, all or those `among` them."""
+    if not records:
+        return examples
+    left = [
+        record
+        for record in records.values()
+        if record.status in ("failed", "error") and (among is None or record.id in among)
+    ]
+    return replace(
+        examples,
+        ids=tuple(record.id for record in left),
+        size=len(left),
+        label_counts=Counter(record.label for record in left),
+    )

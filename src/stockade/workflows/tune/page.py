@@ -1,0 +1,158 @@
+"""The report of a search: what was tried and what it was worth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Plot, Table, code
+from stockade.report.figures import CLEAN, GRID, INK, ROBUST, draw_panels, draw_plot
+from stockade.report.numbers import NOT_AVAILABLE, count, number
+from stockade.workflows.tune.objective import averaged_in_retries
+from stockade.workflows.tune.ranges import LOGARITHMIC
+from stockade.workflows.tune.result import TuneResult
+from stockade.workflows.tune.trials import Trial, best_of, written_options
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLUMNS = ("trial", "options", "n", "clean", "robust", "objective", "seconds")
+
+
+def tune_document(result: TuneResult) -> Document:
+    """The report: the best defense, objective by trial and by option, all trials, how it was made."""
+    rated = [trial for trial in result.trials if trial.objective is not None]
+    logarithmic = {name for name, values in result.manifest.spec["ranges"].items() if values.endswith(LOGARITHMIC)}
+    blocks: list[Block] = [
+        *_findings(result),
+        Plot(lambda: trials_plot(rated), "Accuracies and objective of each trial.", "tune-trials"),
+        Plot(lambda: options_plot(rated, logarithmic), "The objective by the value of each option.", "tune-options"),
+        Heading("Trials"),
+        trial_table(result),
+        Details("Manifest", json.dumps(result.manifest.described(), indent=2, ensure_ascii=False)),
+    ]
+    return Document(title=f"Search {result.name}", about=about(result), blocks=blocks, data=result.summary)
+
+
+def _findings(result: TuneResult) -> Iterator[Note]:
+    best = result.best
+    if best is None:
+        yield Note("No trial could be rated.", kind="warning")
+    else:
+        accuracies = f"robust accuracy {number(best.robust, 3)}, clean accuracy {number(best.clean, 3)}"
+        yield Note(
+            (f"The best of {count(len(result.trials), 'trial')}: ", code(f"--defense {result.best_defense}"),
+             f" (trial {best.number}, {accuracies})."),
+            kind="finding",
+        )  # fmt: skip
+        yield Note(
+            "It was chosen because it was the best on these texts: attack it on others before you quote a number."
+        )
+    if not result.complete:
+        yield Note(("Not complete. Resume it with ", code(f"stockade resume {result.folder}")), kind="warning")
+
+
+def about(result: TuneResult) -> str:
+    """What was searched, on what, and what was maximised."""
+    spec, inputs, goal = result.manifest.spec, result.manifest.inputs, result.goal
+    ranges = ", ".join(f"{name} in {values}" for name, values in spec["ranges"].items())
+    fixed = "".join(f", {name}={value}" for name, value in result.fixed_options.items())
+    weight = f" + {goal.clean_weight:g} × clean accuracy" if goal.clean_weight else ""
+    least = "" if goal.least_clean is None else f", where clean accuracy is at least {goal.least_clean:g}"
+    budget = "" if spec["budget"] is None else f", at most {spec['budget']:,} queries per text"
+    attacks = " and ".join(attack["key"] for attack in spec["attacks"])
+    return (
+        f"{count(len(result.trials), 'trial')} of {spec['defense']['name']} ({ranges}{fixed}) around "
+        f"{inputs['model']['reference']}, attacked by {attacks} on {inputs['data']['size']:,} texts of "
+        f"{inputs['data']['reference']}{budget}; sampler {spec['sampler']}, seed {spec['seed']}. Objective: robust "
+        f"accuracy{weight}{least}."
+    )
+
+
+def trial_table(result: TuneResult) -> Table:
+    """Every trial, the best in bold."""
+    eot_samples = result.manifest.spec["eot_samples"]
+    mean = (
+        f"; if it is randomised the mean of {eot_samples} of its answers, and of up to "
+        f"{averaged_in_retries(eot_samples)[-1]} where the model is undecided about what was found"
+        if eot_samples > 1
+        else ""
+    )
+    caption = (
+        "Robust: right on the clean text, and every attack fails in every view: searches see the bare model; the "
+        f"defense, with mean probabilities in place of votes or logits{mean}. Every success was confirmed on the "
+        "defended model itself."
+    )
+    best = None if result.best is None else result.best.number
+    rows = [_cells(trial, trial.number == best) for trial in result.trials]
+    return Table(_COLUMNS, rows, caption=caption, numeric=(0, 2, 3, 4, 5, 6))
+
+
+def _cells(trial: Trial, is_best: bool) -> list[str | Cell]:
+    options = written_options(trial.options)
+    if trial.error is not None:
+        return [str(trial.number), Cell(options, trial.error, "warning"), *[NOT_AVAILABLE] * 5]
+    values = [str(trial.number), options, f"{trial.n:,}"]
+    values += [number(value, 3) for value in (trial.clean, trial.robust, trial.objective)]
+    values.append(number(trial.seconds))
+    return [Cell(value, tone="strong") if is_best else value for value in values]
+
+
+def trials_plot(rated: Sequence[Trial]) -> str:
+    """Objective and both accuracies of each trial, and the best objective so far; empty without trials."""
+    if not rated:
+        return ""
+
+    def draw(axes: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        numbers = [trial.number for trial in rated]
+        clean, robust, objective = (_values(rated, name) for name in ("clean", "robust", "objective"))
+        # A ring, visible around a dot of the same height too.
+        axes.plot(numbers, clean, "o", color=CLEAN, markersize=8, markerfacecolor="none", label="clean accuracy")
+        axes.plot(numbers, robust, "o", color=ROBUST, markersize=5, label="robust accuracy")
+        axes.plot(numbers, objective, "_", color=INK, markersize=9, label="objective")
+        axes.step(numbers, _best_so_far(rated), where="post", color=INK, linewidth=1, label="best objective so far")
+        axes.set_xlabel("trial")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(axis="y", color=GRID)
+        axes.legend(frameon=False, fontsize=8)
+
+    return draw_plot("tune-trials", (8.2, 3.4), draw)
+
+
+def options_plot(rated: Sequence[Trial], logarithmic: Container[str] = ()) -> str:
+    """The objective against the value of each option that was searched, one panel each."""
+    names = sorted({name for trial in rated for name in trial.options})
+    draws = [_option_panel(rated, name, name in logarithmic) for name in names]
+    return draw_panels("tune-options", (8.2, 2.6 * -(-len(names) // 3)), draws)
+
+
+def _option_panel(rated: Sequence[Trial], name: str, logarithmic: bool) -> Callable[[Axes], None]:
+    def draw(axes: Axes) -> None:
+        from matplotlib.ticker import LogLocator, NullFormatter
+
+        values = [trial.options[name] for trial in rated]
+        numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+        xs = numbers if len(numbers) == len(values) else [str(value) for value in values]
+        axes.plot(xs, _values(rated, "objective"), "o", color=ROBUST, alpha=0.7, markersize=5)
+        if logarithmic:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # a range may hold no power of ten
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlabel(name)
+        axes.set_ylabel("objective")
+        axes.grid(color=GRID)
+
+    return draw
+
+
+def _values(rated: Sequence[Trial], name: str) -> list[float]:
+    return [getattr(trial, name) for trial in rated]
+
+
+def _best_so_far(rated: Sequence[Trial]) -> list[float]:
+    best = [best_of(rated[: at + 1]) for at in range(len(rated))]
+    return [float("nan") if trial is None or trial.objective is None else trial.objective for trial in best]

@@ -1,0 +1,170 @@
+"""What decides the trials of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
+
+from stockade.core.errors import OptionError
+from stockade.core.options import option_defaults, parse_options, validated
+from stockade.defenses.registry import DEFENSES, NamedDefense, make_defense
+from stockade.experiment.spec import Attacks, Count, ModelSpec, Reference
+from stockade.workflows.tune.ranges import Choices, Numbers, Range, Value, default_ranges, read_ranges
+from stockade.workflows.tune.samplers import check_sampler
+from stockade.workflows.tune.trials import Goal, reference
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedDefense:
+    """A defense whose options are searched.
+
+    Parameters
+    ----------
+    named
+        The defense with its fixed options.
+    fixed
+        The options that stay as they are.
+    """
+
+    named: NamedDefense
+    fixed: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.named.name
+
+    @property
+    def fixed_options(self) -> dict[str, Value]:
+        """The options that stay as they are, with their values."""
+        return {name: self.named.options[name] for name in self.fixed}
+
+    def with_options(self, options: Mapping[str, Value]) -> NamedDefense:
+        """The defense with some options set, which are checked."""
+        values = validated(self.name, type(self.named.defense), options)
+        return replace(self.named, method=replace(self.named.defense, **values))
+
+    def reference(self, options: Mapping[str, Value]) -> str:
+        """The defense with these options and the fixed ones, as `--defense` takes it."""
+        return reference(self.name, self.named.preset, {**self.fixed_options, **options})
+
+    def described(self) -> dict[str, Any]:
+        """As the manifest records it."""
+        return {**self.named.described(), "fixed": list(self.fixed)}
+
+
+def _defense(value: object, info: ValidationInfo) -> SearchedDefense:
+    if isinstance(value, SearchedDefense):
+        return value
+    if isinstance(value, Mapping):
+        trust = bool((info.context or {}).get("trust"))
+        return SearchedDefense(NamedDefense.from_description(value, trust=trust), tuple(value["fixed"]))
+    named = make_defense(value)
+    if isinstance(value, str):
+        fixed = tuple(parse_options("--defense", named.name, value.partition(":")[2]))
+    else:
+        defaults = option_defaults(type(named.defense))
+        preset = DEFENSES[named.name].presets.get(named.preset, {}) if named.name in DEFENSES else {}
+        unset = {**defaults, **validated(named.name, type(named.defense), preset)}
+        fixed = tuple(name for name in defaults if getattr(named.defense, name) != unset[name])
+    if not hasattr(named.defense, "answer"):
+        raise OptionError(f"{named.name} changes how a model is trained; only defenses that act when asked are tuned.")
+    return SearchedDefense(named, fixed)
+
+
+def _ranges(value: object, info: ValidationInfo) -> dict[str, Range]:
+    defense: SearchedDefense = info.data["defense"]
+    name, kind = defense.name, type(defense.named.defense)
+    if isinstance(value, Mapping):
+        written = [f"{option}={values}" for option, values in value.items()]
+    elif isinstance(value, str):
+        written = [value]
+    elif isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        written = list(value)
+    else:
+        raise OptionError(f"ranges is {value!r}, expected texts such as rate=0.1..0.9.")
+    ranges = read_ranges(written, name, kind) or default_ranges(name, kind, defense.fixed_options)
+    both = sorted(set(ranges) & set(defense.fixed))
+    if both:
+        raise OptionError(f"{', '.join(both)} of {name} is fixed and has a range: leave one of them out.")
+    if not ranges:
+        raise OptionError(f"{name} has no option with a natural range: name one, as in --range rate=0.1..0.9.")
+    return ranges
+
+
+Searched = Annotated[SearchedDefense, BeforeValidator(_defense), PlainSerializer(SearchedDefense.described)]
+Ranges = Annotated[
+    dict[str, Numbers | Choices],
+    BeforeValidator(_ranges),
+    PlainSerializer(lambda ranges: {name: str(values) for name, values in sorted(ranges.items())}),
+]
+
+
+class TuneSpec(ModelSpec):
+    """A model, texts, attacks, a defense, and what is searched among its options.
+
+    Parameters
+    ----------
+    model
+        A reference or the model itself, without defenses.
+    defense
+        The defense with its fixed options.
+    attacks
+        What a text must survive to count as robust.
+    ranges
+        What is searched, by option; the natural ranges of the defense if none is named.
+    trials
+        How many choices of options to try; may grow when a search is resumed.
+    sampler
+        How options are chosen: `random`, or optuna's `tpe` and `gp`.
+    clean_weight, least_clean
+        The objective is robust accuracy + `clean_weight` × clean accuracy; options with less clean accuracy than
+        `least_clean` lose to all others.
+    budget
+        The most queries per text.
+    eot_samples
+        How many answers of a randomised defense a search averages; 1 leaves that view out.
+    """
+
+    kind: ClassVar[str] = "tune"
+    free: ClassVar[frozenset[str]] = frozenset({"model_options", "trials"})
+
+    model: Reference
+    defense: Searched
+    attacks: Attacks
+    ranges: Annotated[Ranges, Field(validate_default=True)] = Field(default_factory=dict)
+    limit: Count | None = 100
+    trials: Count = 20
+    sampler: str = "random"
+    clean_weight: float = 0.0
+    least_clean: float | None = None
+    budget: Count | None = None
+    eot_samples: Count = 3
+
+    @field_validator("sampler")
+    @classmethod
+    def _known_sampler(cls, sampler: str) -> str:
+        return check_sampler(sampler)
+
+    @model_validator(mode="after")
+    def _can_be_tried(self) -> Self:
+        Goal(self.clean_weight, self.least_clean)
+        if not any(defense.entry.answers for defense in self.extremes()):
+            raise OptionError(
+                f"{self.defense.name} with these options only changes how a model is trained; only defenses that act "
+                "when asked are tuned."
+            )
+        return self
+
+    @property
+    def goal(self) -> Goal:
+        """What is maximised."""
+        return Goal(self.clean_weight, self.least_clean)
+
+    def extremes(self) -> list[NamedDefense]:
+        """The defense at the ends of each range: a value that cannot be is an error before anything is written."""
+        return [
+            self.defense.with_options({name: value}) for name, values in self.ranges.items() for value in values.ends
+        ]

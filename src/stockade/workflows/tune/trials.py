@@ -1,0 +1,109 @@
+"""Trials: what was tried, what came of it, and which is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from stockade.core.errors import OptionError
+from stockade.experiment.store import Codec
+from stockade.workflows.tune.ranges import Value
+
+DEFAULT_PRESET = "paper"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a search maximises: robust accuracy plus a share of clean accuracy.
+
+    Parameters
+    ----------
+    clean_weight
+        What clean accuracy counts for.
+    least_clean
+        Options with less clean accuracy are worse than all others, the nearer to it the better.
+    """
+
+    clean_weight: float = 0.0
+    least_clean: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.least_clean is not None and not 0 <= self.least_clean <= 1:
+            raise OptionError(f"--least-clean is {self.least_clean}, expected a share from 0 to 1, such as 0.8.")
+        if self.clean_weight < 0:
+            raise OptionError(f"--clean-weight is {self.clean_weight}, expected 0 or more: clean texts are no harm.")
+
+    def value(self, clean: float, robust: float) -> float:
+        """The objective of options with these accuracies."""
+        if self.least_clean is not None and clean < self.least_clean:
+            return clean - self.least_clean - 1
+        return robust + self.clean_weight * clean
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One choice of options with its accuracies and what they are worth.
+
+    Parameters
+    ----------
+    number
+        From 0.
+    options
+        What was chosen.
+    n
+        How many texts count.
+    clean, robust
+        Accuracy on the clean texts, and under attack.
+    objective
+        What they are worth; None if there are none.
+    seconds
+        How long it took.
+    error
+        Why there are no accuracies.
+    """
+
+    number: int
+    options: Mapping[str, Value]
+    n: int = 0
+    clean: float | None = None
+    robust: float | None = None
+    objective: float | None = None
+    seconds: float = 0.0
+    error: str | None = None
+
+
+CODEC: Codec[Trial] = Codec(asdict, lambda document: Trial(**document))
+
+
+def best_of(trials: Iterable[Trial]) -> Trial | None:
+    """The trial of the largest objective, of equals the one of more clean accuracy, then the first; None if none is
+    rated, or all cost more clean texts than the goal allows (objectives below zero).
+    """
+    rated = [
+        ((trial.objective, trial.clean or 0.0, -trial.number), trial)
+        for trial in trials
+        if trial.objective is not None and trial.objective >= 0
+    ]
+    return max(rated, key=lambda pair: pair[0], default=(None, None))[1]
+
+
+def missing_numbers(trials: Sequence[Trial], wanted: int) -> list[int]:
+    """The numbers of the trials that are still to be made."""
+    done = {trial.number for trial in trials}
+    return [number for number in range(wanted) if number not in done]
+
+
+def written_options(options: Mapping[str, Value]) -> str:
+    """Options as text: `copies=5, rate=0.3`."""
+    return ", ".join(f"{name}={value}" for name, value in options.items())
+
+
+def reference(name: str, preset: str, options: Mapping[str, Value]) -> str:
+    """A defense with these options, as `--defense` takes it."""
+    written = ",".join(f"{key}={_written(value)}" for key, value in sorted(options.items()))
+    named = name if preset == DEFAULT_PRESET else f"{name}@{preset}"
+    return f"{named}:{written}" if written else named
+
+
+def _written(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
