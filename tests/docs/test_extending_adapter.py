@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
+import runpy
 from pathlib import Path
+
+import pytest
+
+from stockade.models import adapters
 
 PAGE = Path(__file__).parents[2] / "docs" / "extending" / "adapter.md"
 
 
-def test_the_snippet_runs_from_a_users_own_file(tmp_path: Path) -> None:
+def test_the_snippet_runs_from_a_users_own_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry = adapters.AdapterRegistry(adapters._ADAPTERS, adapters._GROUP)
+    monkeypatch.setattr(adapters, "MODEL_ADAPTERS", registry)
     (snippet,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     (tmp_path / "keyword_models.py").write_text(snippet, encoding="utf-8")
-    done = subprocess.run([sys.executable, "keyword_models.py"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    first, second = done.stdout.splitlines()
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path("keyword_models.py", run_name="__main__")
+    first, second = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"success \| what a great film -> what a \w+ film", first)
     assert first.count("great") == 1
     assert second == "failed | an awful mess of a film -> None"
+    assert registry.schemes[0] == "keyword"

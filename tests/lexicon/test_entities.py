@@ -260,7 +260,7 @@ def spacy_is_here() -> bool:
 
 
 @pytest.mark.skipif(not spacy_is_here(), reason="needs spaCy and its pipeline: pip install 'stockade[spacy]'")
-def test_spacy_finds_places_and_days_where_they_stand() -> None:
+def test_spacy_finds_places_and_days_where_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
     text = Text.parse("We flew from Paris to New York, and on Monday to London's airport.")
     finder = named_entities.load_finder()
     assert named_entities.load_finder() is finder
@@ -268,4 +268,6 @@ def test_spacy_finds_places_and_days_where_they_stand() -> None:
     assert single_words(text, first) == {3: "GPE", 9: "DATE", 11: "GPE"}
     assert second == ()
     assert [mention.type for mention in half] == ["DATE"]
-    assert next(finder.find(["word " * 100_000])) == ()
+    monkeypatch.setattr(named_entities, "_MOST_CHARACTERS", 40)
+    (beginning,) = finder.find(["We met on Monday, " + "word " * 20 + "and again on Tuesday."])
+    assert [mention.type for mention in beginning] == ["DATE"]

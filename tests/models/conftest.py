@@ -12,6 +12,8 @@ from tokenizers.models import WordPiece
 from tokenizers.processors import TemplateProcessing
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
+from stockade.models.masked_lm import MaskedLM
+
 WORDS = [
     "[PAD]",
     "[UNK]",
@@ -59,6 +61,12 @@ def tiny_bert(**options: Any) -> BertForSequenceClassification:
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     config = BertConfig(vocab_size=len(WORDS), max_position_embeddings=24, initializer_range=0.5, **sizes, **options)
     return BertForSequenceClassification(config).eval()
+
+
+@pytest.fixture(scope="session")
+def default_masked_lm() -> MaskedLM:
+    """The masked LM of the installation, loaded once."""
+    return MaskedLM.default("cpu")
 
 
 @pytest.fixture

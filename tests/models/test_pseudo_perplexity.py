@@ -51,9 +51,9 @@ def test_it_is_the_formula(tiny: tuple[MaskedLM, BertForMaskedLM, PreTrainedToke
     model, network, tokenizer = tiny
     assert any(token.startswith("##") for token in tokenizer.tokenize(TEXTS[1])), "a word of several pieces is wanted"
     assert "[UNK]" in tokenizer.tokenize(TEXTS[1])
-    found = pseudo_perplexities(model, [TEXTS[0], TEXTS[1], TEXTS[0]])
-    assert found == pytest.approx([directly(network, tokenizer, text) for text in (*TEXTS, TEXTS[0])], rel=1e-4)
-    assert found[0] == found[2]
+    values = pseudo_perplexities(model, [TEXTS[0], TEXTS[1], TEXTS[0]])
+    assert values == pytest.approx([directly(network, tokenizer, text) for text in (*TEXTS, TEXTS[0])], rel=1e-4)
+    assert values[0] == values[2]
 
 
 def test_what_cannot_be_scored_has_none(tiny: tuple[MaskedLM, BertForMaskedLM, PreTrainedTokenizerFast]) -> None:
@@ -70,9 +70,9 @@ def test_a_text_too_long_is_cut(tiny: tuple[MaskedLM, BertForMaskedLM, PreTraine
     assert long == pytest.approx(cut, rel=1e-4)
 
 
-def test_the_shipped_masked_lm_finds_english_more_fluent_than_shuffled_words() -> None:
+def test_the_shipped_masked_lm_finds_english_more_fluent_than_shuffled_words(default_masked_lm: MaskedLM) -> None:
     english, shuffled = pseudo_perplexities(
-        MaskedLM.default("cpu"), ["a man is playing a guitar on stage .", "stage guitar playing . man a on is a"]
+        default_masked_lm, ["a man is playing a guitar on stage .", "stage guitar playing . man a on is a"]
     )
     assert english is not None
     assert shuffled is not None

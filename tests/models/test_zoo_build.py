@@ -68,24 +68,26 @@ def test_the_other_papers_models_have_their_sizes() -> None:
     assert (bert.config.num_hidden_layers, bert.config.num_attention_heads, bert.config.hidden_size) == (3, 4, 256)
 
 
-@pytest.mark.parametrize("name", ["W2vec", "fastText"])
-def test_trained_vectors_are_the_same_in_every_process(name: str) -> None:
+def test_trained_vectors_are_the_same_in_every_process() -> None:
     code = (
         "import json, sys\n"
         "from stockade.models.zoo.embeddings import read_word_vectors\n"
-        f"found = read_word_vectors({name!r}, None, json.load(sys.stdin), size=8, seed=3)\n"
-        "print(found.words, found.matrix.tobytes().hex())"
+        "sentences = json.load(sys.stdin)\n"
+        "for name in ('W2vec', 'fastText'):\n"
+        "    vectors = read_word_vectors(name, None, sentences, size=8, seed=3)\n"
+        "    print(vectors.words, vectors.matrix.tobytes().hex())"
     )
-    found = read_word_vectors(name, None, SENTENCES, size=8, seed=3)
-    assert found is not None
-    other = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", code], input=json.dumps(SENTENCES), capture_output=True, text=True, check=True
     )
-    assert other.stdout.strip() == f"{found.words} {found.matrix.tobytes().hex()}"
-    assert found.matrix.shape == (len(found.words), 8)
-    different = read_word_vectors(name, None, SENTENCES, size=8, seed=4)
-    assert different is not None
-    assert not np.array_equal(found.matrix, different.matrix)
+    for name, printed in zip(("W2vec", "fastText"), done.stdout.splitlines(), strict=True):
+        vectors = read_word_vectors(name, None, SENTENCES, size=8, seed=3)
+        assert vectors is not None
+        assert printed == f"{vectors.words} {vectors.matrix.tobytes().hex()}"
+        assert vectors.matrix.shape == (len(vectors.words), 8)
+        different = read_word_vectors(name, None, SENTENCES, size=8, seed=4)
+        assert different is not None
+        assert not np.array_equal(vectors.matrix, different.matrix)
 
 
 def test_vectors_of_a_file_are_used_instead_of_training(monkeypatch: pytest.MonkeyPatch) -> None:
