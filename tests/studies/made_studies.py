@@ -71,8 +71,8 @@ def make_run(
     """
     texts = max(map(len, records.values()), default=0) if size is None else size
     with begin(folder, spec, describe_toys(texts, **model), resume=False) as workspace:
-        for attack, found in records.items():
-            for position, entry in enumerate(found):
+        for attack, entries in records.items():
+            for position, entry in enumerate(entries):
                 document = CODEC.encode(entry)
                 workspace.store.add(attack, entry.id, document, position=position, status=entry.status, effort=Effort())
         result = AttackResult.of(workspace)

@@ -54,7 +54,7 @@ PROPOSED = ("film", "weak", "fine")
 """What the masked LM puts everywhere: a harmless word, one that makes a text negative, one that makes it positive."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def language() -> Iterator[None]:
     """A masked LM that always proposes the same words, an encoder that finds all texts alike, and fluency by length."""
     with pytest.MonkeyPatch.context() as patch:
@@ -69,7 +69,7 @@ def language() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def finished(language: None, tmp_path_factory: pytest.TempPathFactory) -> BaeResult:
     """A study of the toy; not to be written to."""
     result = st.study("bae", REFERENCE, ROWS, out=tmp_path_factory.mktemp("bae") / "made")
