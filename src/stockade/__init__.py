@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from stockade.core.text import Text
     from stockade.datasets.load import load_data
     from stockade.defenses.registry import register_defense
-    from stockade.detecting import fit_detector
     from stockade.engine.requests import Score
     from stockade.experiment.inputs import DataOptions, ModelOptions
     from stockade.experiment.progress import Progress
@@ -30,16 +29,18 @@ if TYPE_CHECKING:
     from stockade.models.adapters import load_model, register_model
     from stockade.studies import study
     from stockade.studies.frame import StudyResult
-    from stockade.tuning.running import Tuned, tune
     from stockade.workflows.attack import attack
     from stockade.workflows.attack.result import AttackResult
     from stockade.workflows.certify import certify
     from stockade.workflows.certify.result import CertifyResult
     from stockade.workflows.defend import defend
+    from stockade.workflows.detector import fit_detector
     from stockade.workflows.evaluate import evaluate
     from stockade.workflows.evaluate.result import EvaluateResult
     from stockade.workflows.train import train
     from stockade.workflows.train.result import TrainResult
+    from stockade.workflows.tune import tune
+    from stockade.workflows.tune.result import TuneResult
 
 __version__ = "0.1.0"
 
@@ -61,13 +62,13 @@ _HOMES = {
     "StudyResult": "stockade.studies.frame",
     "Text": "stockade.core.text",
     "TrainResult": "stockade.workflows.train.result",
-    "Tuned": "stockade.tuning.running",
+    "TuneResult": "stockade.workflows.tune.result",
     "Verification": "stockade.experiment.result",
     "attack": "stockade.workflows.attack",
     "certify": "stockade.workflows.certify",
     "defend": "stockade.workflows.defend",
     "evaluate": "stockade.workflows.evaluate",
-    "fit_detector": "stockade.detecting",
+    "fit_detector": "stockade.workflows.detector",
     "load": "stockade.kinds",
     "load_data": "stockade.datasets.load",
     "load_model": "stockade.models.adapters",
@@ -77,7 +78,7 @@ _HOMES = {
     "resume": "stockade.kinds",
     "study": "stockade.studies",
     "train": "stockade.workflows.train",
-    "tune": "stockade.tuning.running",
+    "tune": "stockade.workflows.tune",
 }
 
 __all__ = [
@@ -98,7 +99,7 @@ __all__ = [
     "StudyResult",
     "Text",
     "TrainResult",
-    "Tuned",
+    "TuneResult",
     "Verification",
     "attack",
     "certify",

@@ -48,25 +48,21 @@ def command(model: str, runs: tuple[Path, ...], out: Path, **options: Any) -> No
     stockade detector models/m runs/dev --out detector.json
     stockade attack models/m test.csv --attack textfooler --defense route:detector=detector.json --out runs/r
     """
-    from stockade.cli.opened import refuse_no_run
     from stockade.cli.progress import watch
-    from stockade.detecting import fit_detector
-    from stockade.runs.attack import Progress
+    from stockade.workflows.detector import fit_detector
 
-    for folder in runs:
-        refuse_no_run(folder)
     _refuse_unwritable(out)
     with watch() as observer:
-        found = fit_detector(
+        detector = fit_detector(
             model,
-            *runs,
-            model_options=model_options({**options, "defense": ()}),
-            observer=lambda done, total: observer(Progress("detector", "texts", done, total)),
+            runs,
+            model_options=model_options(options),
+            observer=observer,
             **{name: options[name] for name in _PASSED_ON},
         )
-    found.save(out)
-    assert found.fitted is not None
-    _print(found.fitted, out)
+    detector.save(out)
+    assert detector.fitted is not None
+    _print(detector.fitted, out)
 
 
 def _refuse_unwritable(out: Path) -> None:
