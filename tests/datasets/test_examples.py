@@ -66,9 +66,9 @@ def test_a_sample_of_a_sorted_file_has_both_classes_and_stays_in_order() -> None
 
 @settings(max_examples=50)
 @given(st.integers(1, 60), st.integers(1, 70), st.integers(1, 70), st.integers())
-def test_a_sample_repeats_and_is_part_of_every_larger_one(count: int, one: int, other: int, seed: int) -> None:
+def test_a_sample_repeats_and_is_part_of_every_larger_one(count: int, limit: int, other_limit: int, seed: int) -> None:
     source = load_data(numbered(count))
-    small, large = sorted((one, other))
+    small, large = sorted((limit, other_limit))
     ids = [example.id for example in prepare_examples(source, LABELS, limit=small, seed=seed)]
     assert ids == [
         example.id for example in prepare_examples(load_data(numbered(count)), LABELS, limit=small, seed=seed)

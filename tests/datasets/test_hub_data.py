@@ -48,7 +48,7 @@ def sentences(count: int) -> FakeDataset:
     return FakeDataset(table, {"label": SimpleNamespace(names=["neg", "pos"])})
 
 
-KNOWN = {
+DATASETS = {
     "org/films": {"train": sentences(5), "validation": sentences(3), "test": sentences(2)},
     "plain": {"train": sentences(4)},
     "odd": {"fold1": sentences(1), "fold2": sentences(1)},
@@ -68,9 +68,9 @@ class FakeLibrary:
     def _named(self, name: str, config: str | None) -> dict[str, FakeDataset]:
         if name == "away":
             raise ConnectionError("Couldn't reach the hub\nwith a long trace")
-        if name not in KNOWN or config not in (None, "small"):
+        if name not in DATASETS or config not in (None, "small"):
             raise FileNotFoundError(f"Dataset '{name}' doesn't exist on the Hub\nand more")
-        return KNOWN[name]
+        return DATASETS[name]
 
 
 @pytest.fixture

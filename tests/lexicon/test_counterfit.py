@@ -73,9 +73,9 @@ def test_a_step_is_the_mean_over_the_active_pairs() -> None:
 def test_a_near_word_follows_one_that_is_pulled_away_when_neighbourhoods_are_preserved() -> None:
     near = space(film=(1, 0.1, 0), movie=(1, -0.1, 0), opposite=(1, 0.2, 0.1))
     pulled = [("film", "opposite")]
-    kept = counterfit(near, [], pulled, CounterFitting(epochs=5))
+    preserved = counterfit(near, [], pulled, CounterFitting(epochs=5))
     free = counterfit(near, [], pulled, CounterFitting(epochs=5, neighbourhood=1.0))
-    assert cosine(kept, "film", "movie") > cosine(free, "film", "movie")
+    assert cosine(preserved, "film", "movie") > cosine(free, "film", "movie")
     np.testing.assert_allclose(free.matrix[1], near.matrix[1], atol=1e-6)
     unweighted = counterfit(near, [], pulled, CounterFitting(epochs=5, preserve=0))
     np.testing.assert_array_equal(unweighted.matrix, free.matrix)
@@ -114,9 +114,9 @@ def test_no_constraints_and_no_epochs_change_nothing() -> None:
 
 
 def test_every_epoch_is_told() -> None:
-    told: list[tuple[int, int]] = []
-    counterfit(SIX, SYNONYMS, ANTONYMS, CounterFitting(epochs=3), observe=lambda *step: told.append(step))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    epochs: list[tuple[int, int]] = []
+    counterfit(SIX, SYNONYMS, ANTONYMS, CounterFitting(epochs=3), observe=lambda *step: epochs.append(step))
+    assert epochs == [(1, 3), (2, 3), (3, 3)]
 
 
 @pytest.mark.parametrize("option", [{"epochs": -1}, {"repel": 1.5}, {"antonym_margin": 2.1}, {"neighbourhood": -0.1}])
@@ -149,15 +149,15 @@ TOY = WordNet(
 
 
 def test_wordnet_synonyms_are_first_names_and_the_forms_of_one_base() -> None:
-    found = wordnet_synonyms(TOY, ["big", "larger", "large", "adult", "grown", "film", "films", "movie"])
-    assert found == [("big", "grown"), ("big", "large"), ("film", "films"), ("film", "movie"), ("large", "larger")]
+    pairs = wordnet_synonyms(TOY, ["big", "larger", "large", "adult", "grown", "film", "films", "movie"])
+    assert pairs == [("big", "grown"), ("big", "large"), ("film", "films"), ("film", "movie"), ("large", "larger")]
 
 
 def test_wordnet_antonyms_hold_for_every_form() -> None:
     assert wordnet_antonyms(TOY, ["big", "smaller", "small"]) == [("big", "small"), ("big", "smaller")]
-    found = wordnet_antonyms(load_wordnet(), ["love", "loved", "hate", "hated", "awful", "good", "bad"])
-    assert {("hated", "loved"), ("hate", "loved"), ("bad", "good")} <= set(found)
-    assert ("hate", "hated") not in found
+    pairs = wordnet_antonyms(load_wordnet(), ["love", "loved", "hate", "hated", "awful", "good", "bad"])
+    assert {("hated", "loved"), ("hate", "loved"), ("bad", "good")} <= set(pairs)
+    assert ("hate", "hated") not in pairs
 
 
 def test_pairs_are_read_from_text_and_gzip(tmp_path: Path) -> None:

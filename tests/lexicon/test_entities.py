@@ -64,10 +64,10 @@ def test_the_other_classes_are_counted_together() -> None:
 
 
 def test_what_is_among_the_fifteen_most_frequent_of_the_class_is_not_chosen() -> None:
-    own = {f"Town{number:02}": 100 - number for number in range(15)}
+    towns = {f"Town{number:02}": 100 - number for number in range(15)}
     other = {"Town14": 50, "Paris": 40}
-    assert chosen("a", a=own, b=other) == "Paris"  # Town14 is the fifteenth of its own class
-    assert chosen("a", a={"First": 200, **own}, b=other) == "Town14"  # now it is the sixteenth
+    assert chosen("a", a=towns, b=other) == "Paris"  # Town14 is the fifteenth of its own class
+    assert chosen("a", a={"First": 200, **towns}, b=other) == "Town14"  # now it is the sixteenth
 
 
 def test_what_is_not_among_the_thirty_most_frequent_of_the_others_is_not_chosen() -> None:
@@ -84,8 +84,8 @@ def test_only_what_is_read_as_one_word_is_chosen(entity: str) -> None:
 def test_equally_frequent_entities_are_taken_in_the_order_of_their_letters_whatever_the_order_of_the_data() -> None:
     assert chosen("a", a={}, b={"Rome": 2, "Oslo": 2}) == "Oslo"
     assert chosen("a", a={}, b={"Oslo": 2, "Rome": 2}) == "Oslo"
-    own = {f"Town{number:02}": 1 for number in reversed(range(16))}  # Town15 is the sixteenth by its letters
-    assert chosen("a", a=own, b={"Town14": 9, "Town15": 1}) == "Town15"
+    towns = {f"Town{number:02}": 1 for number in reversed(range(16))}  # Town15 is the sixteenth by its letters
+    assert chosen("a", a=towns, b={"Town14": 9, "Town15": 1}) == "Town15"
 
 
 def test_a_class_without_a_choice_is_in_the_table_and_its_types_are_not() -> None:

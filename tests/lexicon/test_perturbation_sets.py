@@ -104,13 +104,13 @@ def test_sets_are_closed_under_what_certificates_need(rows: list[tuple[int, ...]
         assert bool(others) == bool(sets.of(word))
         if not others:
             continue
-        own = set(sets.of(word))
-        assert word in own
+        members = set(sets.of(word))
+        assert word in members
         assert word not in others
         for other in others:
             assert word in sets.synonyms(other)
-            assert len(sets.of(other)) == len(own)
-        assert sets.overlap(word) == min(len(own & set(sets.of(other))) / len(own) for other in others)
+            assert len(sets.of(other)) == len(members)
+        assert sets.overlap(word) == min(len(members & set(sets.of(other))) / len(members) for other in others)
 
 
 def test_blocks_do_not_change_the_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,23 +125,23 @@ def test_mean_and_first_directions_are_gone() -> None:
     rng = np.random.default_rng(1)
     raw = rng.normal(size=(500, 6)) * np.array([9, 5, 1, 1, 1, 1]) + 3
     unit = raw / np.linalg.norm(raw, axis=1, keepdims=True)
-    found = refined(raw.astype(np.float32), 2)
-    assert (found == np.rint(found)).all()
-    assert np.linalg.norm(found, axis=1) == pytest.approx(2000, abs=2)
+    vectors = refined(raw.astype(np.float32), 2)
+    assert (vectors == np.rint(vectors)).all()
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(2000, abs=2)
     centred = unit - unit.mean(0)
     axes = np.linalg.svd(centred)[2]
-    assert np.abs(found @ axes[:2].T).max() < 2  # what rounding leaves
-    kept = centred @ axes[2:].T
-    cosines = ((found @ axes[2:].T) * kept).sum(1) / np.linalg.norm(kept, axis=1) / 2000
+    assert np.abs(vectors @ axes[:2].T).max() < 2  # what rounding leaves
+    remaining = centred @ axes[2:].T
+    cosines = ((vectors @ axes[2:].T) * remaining).sum(1) / np.linalg.norm(remaining, axis=1) / 2000
     assert cosines.min() > 0.999
     assert np.abs(refined(raw.astype(np.float32), 0) @ axes[:2].T).max() > 1000
 
 
 def test_vectors_of_nothing_are_near_to_nothing() -> None:
     raw = np.array([[1.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]], dtype=np.float32)
-    found = refined(raw, 1)  # the only direction there is is taken away
-    assert not found.any()
-    assert len(similar_pairs(found, 0.8)) == 0
+    vectors = refined(raw, 1)  # the only direction there is is taken away
+    assert not vectors.any()
+    assert len(similar_pairs(vectors, 0.8)) == 0
 
 
 def test_files_and_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,9 +153,9 @@ def test_files_and_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     path.write_text("\n".join(lines))
     perturbation_sets._sets_of.cache_clear()
     first = load_perturbation_sets(str(path), 0.8, 0, 4)
-    told = {word: first.of(word) for word in words}
-    assert sum(map(len, told.values())) > 6
-    (kept,) = (tmp_path / "cache").iterdir()
+    expected = {word: first.of(word) for word in words}
+    assert sum(map(len, expected.values())) > 6
+    (cached,) = (tmp_path / "cache").iterdir()
 
     def never(*_: object) -> None:
         raise AssertionError("the pairs were computed again")
@@ -164,20 +164,20 @@ def test_files_and_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         patched.setattr(perturbation_sets, "similar_pairs", never)
         perturbation_sets._sets_of.cache_clear()
         again = load_perturbation_sets(str(path), 0.8, 0, 4)
-    assert {word: again.of(word) for word in words} == told
-    kept.write_bytes(b"broken")
+    assert {word: again.of(word) for word in words} == expected
+    cached.write_bytes(b"broken")
     perturbation_sets._sets_of.cache_clear()
-    assert {word: load_perturbation_sets(str(path), 0.8, 0, 4).of(word) for word in words} == told
+    assert {word: load_perturbation_sets(str(path), 0.8, 0, 4).of(word) for word in words} == expected
     perturbation_sets._sets_of.cache_clear()
 
 
 def test_the_table_of_a_run_does_not_change_the_defense(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STOCKADE_CACHE", str(tmp_path))
-    own = Neighbours(("good", "fine"), np.array([[100, 1], [100, 2]], dtype=np.int8))
+    table = Neighbours(("good", "fine"), np.array([[100, 1], [100, 2]], dtype=np.int8))
     package = Neighbours(("calm", "quiet", "loud"), np.array([[100, 1], [100, 2], [-100, 0]], dtype=np.int8))
     monkeypatch.setattr("stockade.lexicon.neighbours._built_in", lambda: package)
     perturbation_sets._sets_of.cache_clear()
-    with use_neighbours(own):
+    with use_neighbours(table):
         sets = load_perturbation_sets(None, 0.8, 0)
     perturbation_sets._sets_of.cache_clear()
     assert sets.of("calm") == ("calm", "quiet")

@@ -85,8 +85,8 @@ def test_curly_and_straight_apostrophes_are_the_same_word() -> None:
 def test_features_are_the_same_numbers_on_every_machine() -> None:
     assert letter_ids("a", 1 << 14).tolist() == [11264, 6557, 2580, 8163, 13934]
     windows = np.arange(50, dtype=np.uint64).reshape(2, 25)
-    found = window_ids(windows, 1 << 16)[:, :4].tolist()
-    assert found == [[41715, 51191, 42100, 15643], [29971, 32245, 31068, 12326]]
+    ids = window_ids(windows, 1 << 16)[:, :4].tolist()
+    assert ids == [[41715, 51191, 42100, 15643], [29971, 32245, 31068, 12326]]
 
 
 @pytest.mark.parametrize(

@@ -76,9 +76,9 @@ def test_every_format_gives_the_words_in_order_and_vectors_of_length_one(
 def test_only_wanted_words_are_read_and_no_word_is_asked_about_after_the_last(
     tmp_path: Path, write: Callable[[Path], Path]
 ) -> None:
-    path, asked = write(tmp_path), list[str]()
-    assert read_vectors(path, keep=lambda word: asked.append(word) or word != "the", limit=1).words == ("naïve",)  # type: ignore[func-returns-value]
-    assert asked == ["the", "naïve"]
+    path, words = write(tmp_path), list[str]()
+    assert read_vectors(path, keep=lambda word: words.append(word) or word != "the", limit=1).words == ("naïve",)  # type: ignore[func-returns-value]
+    assert words == ["the", "naïve"]
 
 
 def test_the_first_of_two_vectors_counts_zeros_and_words_with_blanks_are_left_out(tmp_path: Path) -> None:

@@ -111,12 +111,12 @@ def test_every_hundredth_line_of_the_real_table_is_found() -> None:
 def test_synonyms_are_unique_single_words_and_never_the_word(word: str) -> None:
     wordnet = load_wordnet()
     for pos in (None, *POS_ORDER):
-        found = wordnet.synonyms(word, pos)
-        assert len(set(found)) == len(found)
-        assert word.lower() not in {name.lower() for name in found}
-        assert not any("_" in name or " " in name for name in found)
-        assert set(found) <= set(wordnet.synonyms(word))
-        assert found == WordNet(wordnet._table).synonyms(word, pos)
+        synonyms = wordnet.synonyms(word, pos)
+        assert len(set(synonyms)) == len(synonyms)
+        assert word.lower() not in {name.lower() for name in synonyms}
+        assert not any("_" in name or " " in name for name in synonyms)
+        assert set(synonyms) <= set(wordnet.synonyms(word))
+        assert synonyms == WordNet(wordnet._table).synonyms(word, pos)
 
 
 def test_an_unknown_part_of_speech_is_refused() -> None:

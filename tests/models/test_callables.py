@@ -82,24 +82,24 @@ def test_every_other_shape_is_one_sentence(answer: Any, message: str) -> None:
 
 
 def test_a_nan_row_is_that_texts_failure_alone() -> None:
-    found = CallableClassifier(answering([[np.nan, 0.5], [0.4, 0.6]])).predict_proba(TEXTS)
-    assert np.isnan(found[0]).all()
-    np.testing.assert_allclose(found[1], [0.4, 0.6])
+    rows = CallableClassifier(answering([[np.nan, 0.5], [0.4, 0.6]])).predict_proba(TEXTS)
+    assert np.isnan(rows[0]).all()
+    np.testing.assert_allclose(rows[1], [0.4, 0.6])
     assert np.isnan(CallableClassifier(answering([np.inf, 0.6])).predict_proba(TEXTS)[0]).all()
 
 
 def test_declared_logits_are_soft_maxed_once_in_float64() -> None:
-    found = CallableClassifier(answering([[40.0, 0.0], [np.nan, 0.0]]), outputs="logits").predict_proba(TEXTS)
-    assert np.log(found[0, 0] / found[0, 1]) == pytest.approx(40.0)
-    assert np.isnan(found[1]).all()
+    rows = CallableClassifier(answering([[40.0, 0.0], [np.nan, 0.0]]), outputs="logits").predict_proba(TEXTS)
+    assert np.log(rows[0, 0] / rows[0, 1]) == pytest.approx(40.0)
+    assert np.isnan(rows[1]).all()
     single = CallableClassifier(answering([0.0, -np.log(3.0)]), outputs="logits").predict_proba(TEXTS)
     np.testing.assert_allclose(single, [[0.5, 0.5], [0.75, 0.25]])
 
 
 def test_rounding_drift_is_repaired_and_probabilities_are_not_soft_maxed_again() -> None:
-    found = CallableClassifier(answering([[0.3334, 0.6669], [1.0, -1e-9]])).predict_proba(TEXTS)
-    np.testing.assert_allclose(found.sum(1), 1.0, atol=1e-15)
-    np.testing.assert_allclose(found, [[0.3334, 0.6669], [1.0, 0.0]], atol=2e-4)
+    rows = CallableClassifier(answering([[0.3334, 0.6669], [1.0, -1e-9]])).predict_proba(TEXTS)
+    np.testing.assert_allclose(rows.sum(1), 1.0, atol=1e-15)
+    np.testing.assert_allclose(rows, [[0.3334, 0.6669], [1.0, 0.0]], atol=2e-4)
 
 
 def test_the_number_of_classes_may_not_change() -> None:
@@ -132,8 +132,8 @@ def test_a_failing_probe_says_how_to_do_without() -> None:
 
     with pytest.raises(ModelError, match=r"Name them with labels=\[…\] / --labels"):
         _ = CallableClassifier(pairs_only).labels
-    found = CallableClassifier(pairs_only, labels=["same", "other"]).predict_proba([("a", "a"), ("a", "b")])
-    np.testing.assert_array_equal(found, [[1, 0], [0, 1]])
+    rows = CallableClassifier(pairs_only, labels=["same", "other"]).predict_proba([("a", "a"), ("a", "b")])
+    np.testing.assert_array_equal(rows, [[1, 0], [0, 1]])
 
 
 def test_pipeline_labels_are_put_into_one_order() -> None:
@@ -165,8 +165,8 @@ def test_fingerprints_tell_functions_apart() -> None:
         return [value] * len(texts)
 
     prints = [
-        CallableClassifier(one).fingerprint()
-        for one in (first, second, partial(second, value=0.3), partial(second, value=0.4))
+        CallableClassifier(function).fingerprint()
+        for function in (first, second, partial(second, value=0.3), partial(second, value=0.4))
     ]
     assert len(set(prints)) == 4
     assert CallableClassifier(first).fingerprint() == prints[0]

@@ -43,13 +43,13 @@ def test_a_batch_answers_like_each_text_alone_through_transformers(bert: Any, to
     classifier = HuggingFaceClassifier(bert, tokenizer)
     assert isinstance(classifier, EncodingClassifier)
     assert isinstance(classifier, Fingerprinted)
-    found = classifier.predict_proba(TEXTS)
-    assert found.dtype == np.float64
+    probabilities = classifier.predict_proba(TEXTS)
+    assert probabilities.dtype == np.float64
     expected = np.stack([reference(bert, tokenizer, text) for text in TEXTS])
     if side == "left":  # BERT counts positions from the left, so only its padding may differ: compare without any
-        found = np.concatenate([classifier.predict_proba([text]) for text in TEXTS])
-    np.testing.assert_allclose(found, expected, atol=2e-6)
-    np.testing.assert_allclose(found.sum(1), 1.0, atol=1e-12)
+        probabilities = np.concatenate([classifier.predict_proba([text]) for text in TEXTS])
+    np.testing.assert_allclose(probabilities, expected, atol=2e-6)
+    np.testing.assert_allclose(probabilities.sum(1), 1.0, atol=1e-12)
 
 
 def test_pairs_carry_their_segments_and_may_stand_beside_single_texts(bert: Any, tokenizer: Any) -> None:
@@ -60,7 +60,7 @@ def test_pairs_carry_their_segments_and_may_stand_beside_single_texts(bert: Any,
         ("a", ""),
         ("the film was great", "bad"),
     ]
-    expected = np.stack([reference(bert, tokenizer, one) for one in inputs])
+    expected = np.stack([reference(bert, tokenizer, text) for text in inputs])
     np.testing.assert_allclose(classifier.predict_proba(inputs), expected, atol=2e-6)
     joined, pair = classifier.encode(["the film [SEP] bad", ("the film", "bad")])
     assert joined.ids == pair.ids
@@ -110,8 +110,8 @@ def test_a_slow_tokenizer_gives_the_same_ids(tmp_path: Any, bert: Any) -> None:
     assert not slow.is_fast
     inputs = [*TEXTS, ("the film", "was bad"), ("the film", ""), "film " * 50]
     fast = HuggingFaceClassifier(bert, tiny_tokenizer())
-    assert [one.key for one in HuggingFaceClassifier(bert, slow).encode(inputs)] == [
-        one.key for one in fast.encode(inputs)
+    assert [encoded.key for encoded in HuggingFaceClassifier(bert, slow).encode(inputs)] == [
+        encoded.key for encoded in fast.encode(inputs)
     ]
 
 
@@ -167,8 +167,8 @@ def test_without_a_padding_token_texts_go_one_by_one(bert: Any, tokenizer: Any) 
 def test_pipelines_and_pairs_of_model_and_tokenizer_are_read(bert: Any, tokenizer: Any) -> None:
     expected = HuggingFaceClassifier(bert, tokenizer).predict_proba(TEXTS)
     pipe = pipeline("text-classification", model=bert, tokenizer=tokenizer)
-    for given in ((bert, tokenizer), pipe):
-        np.testing.assert_array_equal(load_model(given).predict_proba(TEXTS), expected)
+    for model in ((bert, tokenizer), pipe):
+        np.testing.assert_array_equal(load_model(model).predict_proba(TEXTS), expected)
     with pytest.raises(ModelError, match=r"pass \(model, tokenizer\)"):
         load_model(bert)
     through_python = load_model(lambda texts: pipe(texts, top_k=None))

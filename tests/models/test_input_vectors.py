@@ -52,9 +52,9 @@ def test_importance_is_the_length_of_the_gradient_at_the_tokens_of_each_word(
     model: HuggingFaceClassifier, objective: ImportanceObjective
 ) -> None:
     expected = gradient_norms(model, TEXT, objective)
-    (found,) = model.token_importance([TEXT], objective)
-    assert [len(tokens) for tokens in found] == [1, 1, 1, 2, 1]
-    for tokens, places in zip(found, PLACES, strict=True):
+    (scores,) = model.token_importance([TEXT], objective)
+    assert [len(tokens) for tokens in scores] == [1, 1, 1, 2, 1]
+    for tokens, places in zip(scores, PLACES, strict=True):
         assert tokens == pytest.approx([expected[place] for place in places], rel=1e-4)
 
 
@@ -63,13 +63,13 @@ def test_importance_is_the_length_of_the_gradient_at_the_tokens_of_each_word(
 )
 def test_the_tokens_of_a_word_spell_the_word_whatever_stands_between(string: str, model: HuggingFaceClassifier) -> None:
     texts = [Text.parse(string), Text.parse("a film")]
-    known = set(model.tokenizer.get_vocab())
+    vocabulary = set(model.tokenizer.get_vocab())
     for batch in model.word_reader.batches(texts, 2048, 8):
         for row, number in enumerate(batch.numbers):
             for word, places in zip(texts[number].words, batch.positions[row], strict=True):
                 spelt = model.tokenizer.convert_ids_to_tokens(batch.inputs["input_ids"][row, places].tolist())
                 joined = "".join(piece.removeprefix("##") for piece in spelt)
-                assert joined == word or (word not in known and "[UNK]" in spelt)
+                assert joined == word or (word not in vocabulary and "[UNK]" in spelt)
     for text, tokens in zip(texts, model.token_importance(texts, "loss_pred"), strict=True):
         assert len(tokens) == len(text.words)
         assert all(tokens)
@@ -82,8 +82,8 @@ def test_of_a_pair_the_hypothesis_is_looked_at(model: HuggingFaceClassifier) -> 
     logits = model.model(inputs_embeds=vectors, **encoded).logits
     functional.cross_entropy(logits, logits.argmax(1)).backward()
     assert vectors.grad is not None
-    (found,) = model.token_importance([pair], "loss_pred")
-    assert [value for (value,) in found] == pytest.approx(vectors.grad[0, 5:8].norm(dim=1).tolist(), rel=1e-4)
+    (scores,) = model.token_importance([pair], "loss_pred")
+    assert [value for (value,) in scores] == pytest.approx(vectors.grad[0, 5:8].norm(dim=1).tolist(), rel=1e-4)
 
 
 def test_a_model_that_is_sure_still_has_an_order() -> None:
@@ -94,7 +94,7 @@ def test_a_model_that_is_sure_still_has_an_order() -> None:
     with torch.no_grad():
         model.model.classifier.weight.mul_(3000)
         model.model.classifier.bias.mul_(3000)
-    (found,) = model.token_importance([TEXT], "loss_pred")
+    (scores,) = model.token_importance([TEXT], "loss_pred")
     vectors = model.model.get_input_embeddings()(torch.tensor([model.tokenizer(str(TEXT))["input_ids"]]))
     vectors = vectors.detach().requires_grad_(True)
     logits = model.model(inputs_embeds=vectors).logits
@@ -104,7 +104,7 @@ def test_a_model_that_is_sure_still_has_an_order() -> None:
     assert vectors.grad is not None
     chance = torch.exp(-gap.detach().double())
     expected = vectors.grad[0].norm(dim=1).double() * chance / (1 + chance)
-    for tokens, places in zip(found, PLACES, strict=True):
+    for tokens, places in zip(scores, PLACES, strict=True):
         assert min(tokens) > 0
         assert list(tokens) == pytest.approx(expected[places].tolist(), rel=1e-3)
 
@@ -119,8 +119,8 @@ def test_a_single_logit_is_read_as_two() -> None:
     assert vectors.grad is not None
     slope = {"loss_pred": torch.sigmoid(-logit.abs()), "logit_pred": 0.5, "half_sq_norm": logit.abs() / 2}
     for objective, factor in slope.items():
-        (found,) = model.token_importance([TEXT], objective)  # type: ignore[arg-type]
-        assert found[4][0] == pytest.approx(
+        (scores,) = model.token_importance([TEXT], objective)  # type: ignore[arg-type]
+        assert scores[4][0] == pytest.approx(
             float(vectors.grad[0, 10].norm() * torch.as_tensor(factor).detach()), rel=1e-4
         )
 
@@ -133,8 +133,8 @@ def test_importance_is_the_same_in_any_batch(model: HuggingFaceClassifier) -> No
 
 def test_words_beyond_the_window_have_no_tokens() -> None:
     model = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer(maximum=6))
-    (found,) = model.token_importance([Text.parse("the film was great and bad")], "loss_pred")
-    assert [len(tokens) for tokens in found] == [1, 1, 1, 1, 0, 0]
+    (scores,) = model.token_importance([Text.parse("the film was great and bad")], "loss_pred")
+    assert [len(tokens) for tokens in scores] == [1, 1, 1, 1, 0, 0]
 
 
 def test_noise_is_added_to_the_word_vectors_of_the_named_tokens(model: HuggingFaceClassifier) -> None:
@@ -144,20 +144,20 @@ def test_noise_is_added_to_the_word_vectors_of_the_named_tokens(model: HuggingFa
     vectors[:, [10, 8]] += torch.from_numpy(noise)
     with torch.no_grad():
         expected = model.model(inputs_embeds=vectors).logits.double().softmax(1).numpy()
-    asked = NoisedCopies(TEXT, ((4, 0), (3, 1)), 2.0, 3, 5)
-    assert model.predict_noised([asked]) == pytest.approx(expected, abs=1e-6)
+    request = NoisedCopies(TEXT, ((4, 0), (3, 1)), 2.0, 3, 5)
+    assert model.predict_noised([request]) == pytest.approx(expected, abs=1e-6)
     assert not np.allclose(expected[0], expected[1], atol=1e-3)
 
 
 def test_noise_depends_on_the_seed_and_not_on_the_batch(model: HuggingFaceClassifier) -> None:
-    asked = [
+    requests = [
         NoisedCopies(TEXT, ((0, 0),), 3.0, 4, 1),
         NoisedCopies(TEXTS[2], ((1, 0), (5, 0)), 3.0, 2, 2),
         NoisedCopies(TEXTS[1], ((0, 1),), 3.0, 3, 1),
         NoisedCopies(TEXT, ((0, 0),), 3.0, 4, 9),
     ]
-    together = model.predict_noised(asked)
-    alone = np.concatenate([model.predict_noised([one]) for one in asked])
+    together = model.predict_noised(requests)
+    alone = np.concatenate([model.predict_noised([request]) for request in requests])
     assert together == pytest.approx(alone, abs=1e-6)
     assert not np.allclose(together[:4], together[9:], atol=1e-3)
 

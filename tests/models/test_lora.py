@@ -27,10 +27,10 @@ def test_merging_gives_the_answers_of_the_adapted_model(tmp_path: Path) -> None:
         adapted[0].a.copy_(adapted[0].a.half())
         adapted[2].bias.fill_(0.5)
     save_adapter(trained_adapter(adapted, ["2.bias"]), tmp_path / "adapter.safetensors")
-    found = load_adapter(tmp_path / "adapter.safetensors")
-    assert (set(found.deltas), set(found.replaced), found.scale) == ({"0"}, {"2.bias"}, 2.0)
+    loaded = load_adapter(tmp_path / "adapter.safetensors")
+    assert (set(loaded.deltas), set(loaded.replaced), loaded.scale) == ({"0"}, {"2.bias"}, 2.0)
     merged = network()
-    merge_adapter(merged, found)
+    merge_adapter(merged, loaded)
     torch.testing.assert_close(merged(inputs), adapted(inputs))
 
 

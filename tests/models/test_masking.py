@@ -53,8 +53,8 @@ def sentence_piece(split: bool = True) -> PreTrainedTokenizerFast:
 
 def blank_runs() -> PreTrainedTokenizerFast:
     """As Llama's: several blanks may be one token, and a blank is written like the letter ▁."""
-    known = [*SPECIAL[:-1], "▁", "▁▁", *"abfilmthezq.'é", "▁f", "▁a"]
-    vocabulary = {token: number for number, token in enumerate(known)}
+    pieces = [*SPECIAL[:-1], "▁", "▁▁", *"abfilmthezq.'é", "▁f", "▁a"]
+    vocabulary = {token: number for number, token in enumerate(pieces)}
     backend = Tokenizer(BPE(vocab=vocabulary, merges=[("▁", "▁"), ("▁", "f"), ("▁", "a")], unk_token="<unk>"))
     backend.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     return _fast(backend)
@@ -114,12 +114,12 @@ def ids(encoded: EncodedText) -> list[int]:
 
 
 def masked(encoder: TextEncoder, text: str, *patterns: str, premise: str | None = None) -> list[list[int]]:
-    return [ids(one) for one in encode_masked(encoder, text.split(), premise, rows(*patterns), encoder.maximum)]
+    return [ids(copy) for copy in encode_masked(encoder, text.split(), premise, rows(*patterns), encoder.maximum)]
 
 
 def tokens(encoder: TextEncoder, row: Sequence[int]) -> list[str]:
-    found: list[str] = encoder.tokenizer.convert_ids_to_tokens(list(row))
-    return found
+    names: list[str] = encoder.tokenizer.convert_ids_to_tokens(list(row))
+    return names
 
 
 def test_a_hidden_word_is_one_mask_however_many_pieces_it_had() -> None:
@@ -148,9 +148,9 @@ def test_a_word_that_the_tokenizer_drops_is_one_mask_where_it_stood() -> None:
 
 def test_of_a_pair_only_the_hypothesis_is_hidden() -> None:
     encoder = ENCODERS["word pieces"]
-    one = encode_masked(encoder, ["not", "bad"], "the film was bad", rows(".x"), None)[0]
-    assert tokens(encoder, ids(one)) == ["[CLS]", "the", "film", "was", "bad", "[SEP]", "[MASK]", "bad", "[SEP]"]
-    assert np.frombuffer(one.types, dtype=ID_TYPE).tolist() == [0] * 6 + [1] * 3
+    copy = encode_masked(encoder, ["not", "bad"], "the film was bad", rows(".x"), None)[0]
+    assert tokens(encoder, ids(copy)) == ["[CLS]", "the", "film", "was", "bad", "[SEP]", "[MASK]", "bad", "[SEP]"]
+    assert np.frombuffer(copy.types, dtype=ID_TYPE).tolist() == [0] * 6 + [1] * 3
 
 
 def test_the_blank_before_a_rare_word_is_hidden_with_it() -> None:
@@ -206,7 +206,7 @@ def test_nor_if_somebody_types_what_is_special_to_the_tokenizer(name: str, data:
     word = WORDS | st.sampled_from(["[SEP]", "[UNK]", "[PAD]", "[MASK]", "<mask>", "</s>", "<x>", "a<x>", "▁", "▁▁"])
     words = data.draw(st.lists(word, min_size=1, max_size=5))
     keep = np.array([data.draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words)))])
-    others = [one if stays else data.draw(word) for one, stays in zip(words, keep[0], strict=True)]
+    others = [original if stays else data.draw(word) for original, stays in zip(words, keep[0], strict=True)]
     assert encode_masked(TYPED[name], words, None, keep, None) == encode_masked(TYPED[name], others, None, keep, None)
 
 

@@ -62,9 +62,9 @@ class ShortSighted(WeightVictim):
     window: int = 4
 
     def predict_proba(self, inputs: Sequence[TextInput]) -> Any:
-        seen = [" ".join(words_of(item)[: self.window]) for item in inputs]
+        visible = [" ".join(words_of(item)[: self.window]) for item in inputs]
         self.asked += inputs
-        return WeightVictim(self.weights, self.bias).predict_proba(seen)
+        return WeightVictim(self.weights, self.bias).predict_proba(visible)
 
     def visible_words(self, texts: Sequence[Text]) -> list[range]:
         return [range(min(self.window, len(text))) for text in texts]

@@ -37,9 +37,9 @@ def test_a_zeroed_word_has_zero_vectors_at_all_its_pieces(model: HuggingFaceClas
     vectors[4:6] = 0
     with torch.no_grad():
         expected = model.model(inputs_embeds=vectors[None]).logits.double().softmax(1).numpy()
-    found = model.predict_zeroed([(text, 3), (TEXTS[1], 0), (text, 0)])
-    assert found[0] == pytest.approx(expected[0], abs=1e-6)
-    assert found[2] != pytest.approx(expected[0], abs=1e-3)
+    zeroed = model.predict_zeroed([(text, 3), (TEXTS[1], 0), (text, 0)])
+    assert zeroed[0] == pytest.approx(expected[0], abs=1e-6)
+    assert zeroed[2] != pytest.approx(expected[0], abs=1e-3)
     assert model.predict_proba([str(text)])[0] != pytest.approx(expected[0], abs=1e-3)
 
 
@@ -150,5 +150,5 @@ def test_a_tokenizer_that_cannot_pad_is_read_text_by_text(model: HuggingFaceClas
     alone = HuggingFaceClassifier(model.model, padless)
     places = [(text, 0) for text in TEXTS]
     assert alone.predict_zeroed(places) == pytest.approx(model.predict_zeroed(places), abs=1e-6)
-    for one, other in zip(alone.word_gradients(TEXTS, 1), model.word_gradients(TEXTS, 1), strict=True):
-        assert one == pytest.approx(other, abs=1e-5)
+    for gradient, other in zip(alone.word_gradients(TEXTS, 1), model.word_gradients(TEXTS, 1), strict=True):
+        assert gradient == pytest.approx(other, abs=1e-5)

@@ -26,7 +26,9 @@ def test_shares_sum_to_one_and_leave_padding_out() -> None:
 def test_each_side_of_a_pair_sums_to_one_without_the_separator() -> None:
     model, tokenizer = built("BiLSTM-attention", pairs=True)
     pairs = [("a man runs .", "the dog"), ("the dog", "a man sleeps . a"), ("a", "")]
-    inputs = tokenizer([one for one, _ in pairs], [other for _, other in pairs], padding=True, return_tensors="pt")
+    inputs = tokenizer(
+        [first for first, _ in pairs], [second for _, second in pairs], padding=True, return_tensors="pt"
+    )
     with torch.no_grad():
         shares = model(**inputs, output_attentions=True).attentions[0]
     second = inputs["token_type_ids"].bool()
@@ -52,12 +54,12 @@ def test_sides_are_read_apart_by_one_encoder() -> None:
 
 def test_the_head_compares_the_sides() -> None:
     model, tokenizer = built("BiLSTM-attention", pairs=True)
-    seen: list[torch.Tensor] = []
-    handle = model.classifier.register_forward_pre_hook(lambda _module, given: seen.append(given[0]))
+    inputs: list[torch.Tensor] = []
+    handle = model.classifier.register_forward_pre_hook(lambda _module, arguments: inputs.append(arguments[0]))
     with torch.no_grad():
         model(**tokenizer([("the dog", "the dog"), ("a man", "the dog")], padding=True, return_tensors="pt"))
     handle.remove()
-    same, other = (row.chunk(4) for row in seen[0])
+    same, other = (row.chunk(4) for row in inputs[0])
     torch.testing.assert_close(same[0], same[1])
     assert not same[2].any()
     torch.testing.assert_close(same[3], same[0] ** 2)
@@ -86,6 +88,6 @@ def test_hidden_states_of_pairs_stand_where_their_words_stand(layers: int) -> No
 
 def test_the_encoder_hands_the_sides_over() -> None:
     classifier = HuggingFaceClassifier(*built("BiLSTM-attention", pairs=True))
-    (one,) = classifier.encode([("a man", "the dog runs")])
-    assert len(one) == 6
-    assert one.types
+    (encoded,) = classifier.encode([("a man", "the dog runs")])
+    assert len(encoded) == 6
+    assert encoded.types

@@ -121,7 +121,7 @@ def test_the_table_is_the_same_for_a_seed_and_as_wide_as_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (
             {"hiden_size": 5},
@@ -137,13 +137,13 @@ def test_the_table_is_the_same_for_a_seed_and_as_wide_as_told() -> None:
         ({"pooling": 3}, "expected a name"),
     ],
 )
-def test_bad_options_are_named(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         build_model("LSTM-W-Random-1", TEXTS, LABELS, options=options)
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         ("CNN-W-Random-1", {"widths": 3}, "expected a list of whole numbers"),
         ("CNN-W-Random-1", {"widths": []}, "expected a list of whole numbers"),
@@ -157,13 +157,13 @@ def test_bad_options_are_named(options: dict[str, Any], said: str) -> None:
         ("LSTM", {}, "There is no model"),
     ],
 )
-def test_bad_options_of_other_kinds(name: str, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options_of_other_kinds(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         build_model(name, TEXTS, LABELS, sources=sources(), options=options)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"filters": [[1, 2, 3]]}, "pairs of whole numbers"),
         ({"filters": 3}, "a list of pairs"),
@@ -171,8 +171,8 @@ def test_bad_options_of_other_kinds(name: str, options: dict[str, Any], said: st
         ({"frozen": True}, "no option of biLM"),
     ],
 )
-def test_bad_options_of_the_language_model(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(OptionError, match=said):
+def test_bad_options_of_the_language_model(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
         build_bilm(TEXTS, options=options)
 
 
@@ -211,19 +211,19 @@ def test_a_checkpoint_gets_a_new_head(tmp_path: Path) -> None:
     bert = tiny_bert()
     bert.save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
-    given = Sources(checkpoint=tmp_path)
-    model, _ = build_model("bert", PAIRS, ["a", "b", "c"], sources=given, options={"hidden_dropout_prob": 0.3})
+    checkpoint = Sources(checkpoint=tmp_path)
+    model, _ = build_model("bert", PAIRS, ["a", "b", "c"], sources=checkpoint, options={"hidden_dropout_prob": 0.3})
     assert model.classifier.weight.shape[0] == 3
     assert model.config.hidden_dropout_prob == 0.3
     assert model.config.id2label == {0: "a", 1: "b", 2: "c"}
-    same, again = (build_model("BERT", TEXTS, LABELS, sources=given, seed=seed)[0] for seed in (1, 1))
+    same, again = (build_model("BERT", TEXTS, LABELS, sources=checkpoint, seed=seed)[0] for seed in (1, 1))
     assert not torch.equal(same.classifier.weight, bert.classifier.weight)  # although it would fit
     assert torch.equal(same.classifier.weight, again.classifier.weight)
     assert torch.equal(same.bert.pooler.dense.weight, bert.bert.pooler.dense.weight)
     with pytest.raises(ModelError, match="is of type bert; expected roberta"):
-        build_model("RoBERTa", TEXTS, LABELS, sources=given)
+        build_model("RoBERTa", TEXTS, LABELS, sources=checkpoint)
     with pytest.raises(ModelError, match="has 2 layers; expected 3"):
-        build_model("MiniLM-L3", TEXTS, LABELS, sources=given)
+        build_model("MiniLM-L3", TEXTS, LABELS, sources=checkpoint)
     with pytest.raises(ModelError, match="cannot be loaded"):
         build_model("BERT", TEXTS, LABELS, sources=Sources(checkpoint=tmp_path / "no"))
 

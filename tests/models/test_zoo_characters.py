@@ -37,13 +37,13 @@ def padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
 
 def words_of(row: list[int]) -> list[list[int]]:
     """The words of a row, slowly: cut at blanks, marks alone."""
-    found: list[list[int]] = [[]]
-    for one in row:
-        if one in (BLANK, MARK):
-            found += [[MARK], []] if one == MARK else [[]]
+    words: list[list[int]] = [[]]
+    for character in row:
+        if character in (BLANK, MARK):
+            words += [[MARK], []] if character == MARK else [[]]
         else:
-            found[-1].append(one)
-    return [word for word in found if word]
+            words[-1].append(character)
+    return [word for word in words if word]
 
 
 rows_of_ids = st.lists(st.lists(st.integers(1, 8), max_size=14), min_size=1, max_size=5)
@@ -55,8 +55,8 @@ def test_rows_are_cut_at_blanks_and_around_marks(rows: list[list[int]]) -> None:
     ids, mask = padded(rows)
     cut = cut_words(ids, mask, BLANK, [MARK], longest=4)
     table = cut.ids(ids, 4, 0).tolist()
-    found = [[[i for i in table[number] if i] for number in text if number] for text in cut.numbers.tolist()]
-    assert found == [[word[:4] for word in words_of(row)] for row in rows]
+    words = [[[i for i in table[number] if i] for number in text if number] for text in cut.numbers.tolist()]
+    assert words == [[word[:4] for word in words_of(row)] for row in rows]
     assert cut.lengths.tolist() == [sum(i > 0 for i in row) for row in table]
 
 
@@ -83,8 +83,8 @@ def test_both_ways_teach_the_characters_the_same(rows: list[list[int]]) -> None:
         words = model(ids, mask, model.embedding(ids) if watched else None)
         (words.dense * torch.linspace(-1, 1, words.dense.shape[2])).sum().backward()
         gradients.append([weight.grad for weight in model.parameters()])
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=0)
+    for gradient, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(gradient, other, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("multiplier", [zoo_words._MULTIPLIER, 1, 0])
@@ -94,10 +94,10 @@ def test_distinct_rows_are_right_even_when_hashes_collide(multiplier: int, rows:
     table = torch.tensor([[0, 0, 0], *rows])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zoo_words, "_MULTIPLIER", multiplier)
-        found, inverse = zoo_words.distinct_rows(table)
-    assert torch.equal(found[inverse], table)
-    assert not found[0].any()
-    assert len(found) == len(set(map(tuple, table.tolist())))
+        distinct, inverse = zoo_words.distinct_rows(table)
+    assert torch.equal(distinct[inverse], table)
+    assert not distinct[0].any()
+    assert len(distinct) == len(set(map(tuple, table.tolist())))
 
 
 def test_a_convolution_over_distinct_words_learns_like_the_plain_one() -> None:
@@ -129,20 +129,20 @@ def test_a_word_small_enough_to_compute_by_hand() -> None:
 def test_of_a_long_word_the_first_characters_count() -> None:
     model = reader()
     long, longer, other = ([3, 4, 5, 6, 7, 8, *tail] for tail in ([3], [4, 4, 4], []))
-    found = model(*padded([long, longer, other, [4, *long[1:]]])).dense[:, 0]
-    assert torch.equal(found[0], found[1])
-    assert torch.equal(found[0], found[2])
-    assert not torch.equal(found[0], found[3])
+    vectors = model(*padded([long, longer, other, [4, *long[1:]]])).dense[:, 0]
+    assert torch.equal(vectors[0], vectors[1])
+    assert torch.equal(vectors[0], vectors[2])
+    assert not torch.equal(vectors[0], vectors[3])
 
 
 def test_a_zeroed_word_is_a_word_of_zero_vectors_between_its_blanks() -> None:
     model, (ids, mask) = reader(), padded([[3, 4, BLANK, 5, 6], [3, 4, BLANK, 7]])
-    kept = torch.ones_like(ids)
-    kept[:, 3:] = 0
-    handle = model.embedding.register_forward_hook(lambda _module, _given, vectors: vectors * kept.unsqueeze(2))
+    shown = torch.ones_like(ids)
+    shown[:, 3:] = 0
+    handle = model.embedding.register_forward_hook(lambda _module, _inputs, vectors: vectors * shown.unsqueeze(2))
     with torch.no_grad():
         zeroed = model(ids, mask)
-        bias = torch.relu(torch.cat([one.bias for one in model.convolutions]))
+        bias = torch.relu(torch.cat([convolution.bias for convolution in model.convolutions]))
     handle.remove()
     assert zeroed.mask.tolist() == [[True, True], [True, True]]
     torch.testing.assert_close(zeroed.dense[:, 1], bias.expand(2, -1))
@@ -191,16 +191,16 @@ def test_a_misspelt_word_is_not_an_unknown_word(name: str) -> None:
     model, tokenizer = built(name)
     inputs = tokenizer(["a great film", "a graet film", "a grxqt film"], padding=True, return_tensors="pt")
     with torch.no_grad():
-        found = model(**inputs).logits[:, 0].numpy()
-    assert len(np.unique(found)) == 3
+        logits = model(**inputs).logits[:, 0].numpy()
+    assert len(np.unique(logits)) == 3
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [({"unit": "syllable", "blank_token_id": 3}, 'not "syllable"'), ({"unit": "character"}, "needs blank_token_id")],
 )
-def test_a_config_of_no_known_unit_is_refused(fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(ModelError, match=said):
+def test_a_config_of_no_known_unit_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         _reader(ZooConfig(**fields))
 
 

@@ -77,12 +77,12 @@ def word_vector(arrays: dict[str, np.ndarray], characters: list[int]) -> np.ndar
     ids = [258, *characters[: LONGEST - 2], 259]
     ids += [260] * (LONGEST - len(ids))
     table = arrays["char_embed"][ids]
-    found = []
+    maxima = []
     for number, (width, _) in enumerate(FILTERS):
         filters = arrays[f"CNN/W_cnn_{number}"][0]
         windows = [np.einsum("wc,wcf->f", table[at : at + width], filters) for at in range(LONGEST - width + 1)]
-        found.append(np.maximum(np.max(windows, axis=0) + arrays[f"CNN/b_cnn_{number}"], 0))
-    vector = np.concatenate(found)
+        maxima.append(np.maximum(np.max(windows, axis=0) + arrays[f"CNN/b_cnn_{number}"], 0))
+    vector = np.concatenate(maxima)
     for number in range(2):
         carry, transform = (
             vector @ arrays[f"CNN_high_{number}/W_{kind}"] + arrays[f"CNN_high_{number}/b_{kind}"]
@@ -93,20 +93,20 @@ def word_vector(arrays: dict[str, np.ndarray], characters: list[int]) -> np.ndar
 
 
 def layer_states(arrays: dict[str, np.ndarray], cell: str, inputs: list[np.ndarray]) -> list[np.ndarray]:
-    hidden, memory, found = np.zeros(SIZE), np.zeros(CELLS), []
+    hidden, memory, states = np.zeros(SIZE), np.zeros(CELLS), []
     for vector in inputs:
         gates = np.concatenate([vector, hidden]) @ arrays[f"{cell}/W_0"] + arrays[f"{cell}/B"]
         enter, new, forget, out = np.split(gates, 4)
         memory = np.clip(sigmoid(enter) * np.tanh(new) + sigmoid(forget + 1) * memory, -0.4, 0.4)
         hidden = np.clip((sigmoid(out) * np.tanh(memory)) @ arrays[f"{cell}/W_P_0"], -0.3, 0.3)
-        found.append(hidden)
-    return found
+        states.append(hidden)
+    return states
 
 
 def expected_layers(words: list[str]) -> list[np.ndarray]:
     arrays = published_arrays()
-    sequence = [word_vector(arrays, one) for one in ([256], *(list(word.encode()) for word in words), [257])]
-    layers = [[np.concatenate([one, one]) for one in sequence]]
+    sequence = [word_vector(arrays, word) for word in ([256], *(list(word.encode()) for word in words), [257])]
+    layers = [[np.concatenate([vector, vector]) for vector in sequence]]
     ahead, behind = sequence, sequence[::-1]
     for layer in range(2):
         states = [
@@ -114,8 +114,8 @@ def expected_layers(words: list[str]) -> list[np.ndarray]:
             for direction, read in enumerate((ahead, behind))
         ]
         ahead, behind = (
-            [new + old for new, old in zip(found, read, strict=True)] if layer else found
-            for found, read in zip(states, (ahead, behind), strict=True)
+            [new + old for new, old in zip(computed, read, strict=True)] if layer else computed
+            for computed, read in zip(states, (ahead, behind), strict=True)
         )
         layers.append([np.concatenate(both) for both in zip(ahead, behind[::-1], strict=True)])
     return [np.stack(layer[1:-1]) for layer in layers]
@@ -129,8 +129,8 @@ def test_published_weights_give_what_the_published_equations_give(published: Pat
         output = model(**inputs)
     for row, text in enumerate(texts):
         words = text.split()
-        for found, expected in zip(output.hidden_states, expected_layers(words), strict=True):
-            np.testing.assert_allclose(found[row, : len(words)].numpy(), expected, atol=1e-5)
+        for states, expected in zip(output.hidden_states, expected_layers(words), strict=True):
+            np.testing.assert_allclose(states[row, : len(words)].numpy(), expected, atol=1e-5)
     assert output.mask.sum(1).tolist() == [3, 4, 1]
 
 
@@ -148,7 +148,7 @@ def test_a_classifier_over_published_weights_is_saved_whole(published: Path, tmp
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"lstm": {**OPTIONS["lstm"], "use_skip_connections": False}}, "use_skip_connections false"),
         ({"lstm": {}}, "is no ELMo options file: KeyError"),
@@ -158,10 +158,10 @@ def test_a_classifier_over_published_weights_is_saved_whole(published: Path, tmp
         ({"lstm": {**OPTIONS["lstm"], "dim": 7}}, "does not fit its options: forwards.0"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(published: Path, change: dict[str, Any], said: str) -> None:
+def test_options_that_do_not_fit_are_refused(published: Path, change: dict[str, Any], message: str) -> None:
     path = published / "other.json"
     path.write_text(json.dumps({**OPTIONS, **change}), encoding="utf-8")
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         load_elmo_weights(path, published / "tiny_weights.hdf5")
 
 
@@ -186,10 +186,10 @@ def test_labels_follow_the_models_own_cut_and_the_loss_falls() -> None:
     assert len(words) == model.config.words
     labels = words.labels(TEXTS)
     inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
-    assert model(**inputs).mask.sum(1).tolist() == [len(one) for one in labels]
+    assert model(**inputs).mask.sum(1).tolist() == [len(numbers) for numbers in labels]
     assert words.labels(["xyzzy great"]) == [[-1, words.numbers["great"]]]
     width = max(map(len, labels))
-    wanted = torch.tensor([one + [-1] * (width - len(one)) for one in labels])
+    wanted = torch.tensor([numbers + [-1] * (width - len(numbers)) for numbers in labels])
     optimiser = torch.optim.Adam(model.train().parameters(), lr=0.02)
     losses = []
     for _ in range(40):

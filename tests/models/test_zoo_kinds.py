@@ -44,7 +44,7 @@ def test_a_saved_model_comes_back_with_the_same_answers(name: str, tmp_path: Pat
 def test_an_answer_does_not_depend_on_the_batch(name: str, texts: list[str]) -> None:
     classifier = HuggingFaceClassifier(*built(name))
     encoded = classifier.encode(texts)
-    alone = np.concatenate([classifier.predict_encoded([one]) for one in encoded])
+    alone = np.concatenate([classifier.predict_encoded([text]) for text in encoded])
     np.testing.assert_allclose(classifier.predict_encoded(encoded), alone, atol=2e-6)
 
 
@@ -54,15 +54,15 @@ def test_an_answer_does_not_depend_on_the_batch(name: str, texts: list[str]) -> 
 def test_pairs_are_read_alike_in_any_batch(name: str, pairs: list[tuple[str, str]]) -> None:
     classifier = HuggingFaceClassifier(*built(name, pairs=True))
     encoded = classifier.encode(pairs)
-    alone = np.concatenate([classifier.predict_encoded([one]) for one in encoded])
+    alone = np.concatenate([classifier.predict_encoded([text]) for text in encoded])
     np.testing.assert_allclose(classifier.predict_encoded(encoded), alone, atol=2e-6)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_the_order_of_a_pair_and_its_border_matter(name: str) -> None:
     classifier = HuggingFaceClassifier(*built(name, pairs=True))
-    found = classifier.predict_proba([("a man", "the dog runs"), ("the dog runs", "a man"), ("a man the dog", "runs")])
-    assert len(np.unique(found[:, 0].round(9))) == 3
+    rows = classifier.predict_proba([("a man", "the dog runs"), ("the dog runs", "a man"), ("a man the dog", "runs")])
+    assert len(np.unique(rows[:, 0].round(9))) == 3
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -91,12 +91,12 @@ def test_a_step_of_training_moves_all_that_learns(name: str) -> None:
 
 
 def head_input(model: Any, inputs: dict[str, Any]) -> torch.Tensor:
-    seen: list[torch.Tensor] = []
-    handle = model.classifier.register_forward_pre_hook(lambda _module, given: seen.append(given[0]))
+    inputs_of_head: list[torch.Tensor] = []
+    handle = model.classifier.register_forward_pre_hook(lambda _module, arguments: inputs_of_head.append(arguments[0]))
     with torch.no_grad():
         model(**inputs)
     handle.remove()
-    return seen[0]
+    return inputs_of_head[0]
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -123,15 +123,15 @@ def test_a_hook_on_the_input_vectors_sees_the_batch_and_can_take_a_word_out(name
     texts = ["great film", "a bad film", "the film is bad", "film"]
     inputs = tokenizer(texts, padding=True, return_tensors="pt", return_offsets_mapping=True)
     offsets = inputs.pop("offset_mapping")
-    kept = torch.ones(inputs["input_ids"].shape)
+    shown = torch.ones(inputs["input_ids"].shape)
     starts = [text.index("film") for text in texts]
     for row, start in enumerate(starts):
-        kept[row, (offsets[row, :, 0] >= start) & (offsets[row, :, 1] <= start + 4)] = 0.0
-    seen: list[tuple[int, ...]] = []
+        shown[row, (offsets[row, :, 0] >= start) & (offsets[row, :, 1] <= start + 4)] = 0.0
+    shapes: list[tuple[int, ...]] = []
 
-    def without_film(_module: Any, _given: Any, vectors: torch.Tensor) -> torch.Tensor:
-        seen.append(tuple(vectors.shape[:2]))
-        return vectors * kept.unsqueeze(2)
+    def without_film(_module: Any, _inputs: Any, vectors: torch.Tensor) -> torch.Tensor:
+        shapes.append(tuple(vectors.shape[:2]))
+        return vectors * shown.unsqueeze(2)
 
     with torch.no_grad():
         plain = model(**inputs).logits
@@ -139,10 +139,10 @@ def test_a_hook_on_the_input_vectors_sees_the_batch_and_can_take_a_word_out(name
         zeroed = model(**inputs).logits
         handle.remove()
         again = model(**inputs).logits
-    assert seen == [tuple(inputs["input_ids"].shape)]
+    assert shapes == [tuple(inputs["input_ids"].shape)]
     assert (zeroed - plain).abs().amax(1).min() > 1e-7
     torch.testing.assert_close(again, plain)
-    vectors = model.get_input_embeddings()(inputs["input_ids"]) * kept.unsqueeze(2)
+    vectors = model.get_input_embeddings()(inputs["input_ids"]) * shown.unsqueeze(2)
     ids = inputs if "-C-" in name or "ELMo" in name else {"attention_mask": inputs["attention_mask"]}
     with torch.no_grad():
         given_vectors = model(**ids, inputs_embeds=vectors).logits

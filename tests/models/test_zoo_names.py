@@ -55,8 +55,8 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_the_patterns() -> None
 
 def test_names_are_known_without_torch() -> None:
     code = "import sys, stockade.models.zoo.names; print('torch' in sys.modules, 'transformers' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", "False"]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
 
 
 def test_ls_shows_a_line_for_each_family_and_all_names_to_programs() -> None:
