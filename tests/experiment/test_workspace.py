@@ -182,7 +182,7 @@ def test_differences_are_named_by_their_path_and_few() -> None:
     assert differences({"a": 1}, {"a": 1}) is None
     assert differences({"a": {"b": 1}}, {"a": {"b": 2}}) == "a.b was 1, now 2"
     many = {str(number): number for number in range(9)}
-    assert str(differences(many, dict.fromkeys(many))).endswith(" and 4 more")
+    assert str(differences(many, dict.fromkeys(many))).endswith(" and 5 more")
 
 
 def test_every_workflow_has_a_spec_that_names_its_kind() -> None:

@@ -80,9 +80,7 @@ defense_option = click.option(
 )
 
 
-limit_option = click.option(
-    "--limit", type=int, help="Take a seeded sample of this many rows.  [default: all]"
-)
+limit_option = click.option("--limit", type=int, help="Take a seeded sample of this many rows.  [default: all]")
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="Decides the sample and every random choice."
 )

@@ -11,7 +11,9 @@ import click
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--resample", is_flag=True, help="Certificates: ask the model as well, about fresh random copies.")
 @click.option("--model", help="Where the model is now.  [default: where the job found it]")
-@click.option("--trust-run", is_flag=True, help="Run code that the folder names (a python: model). Only if you trust it.")
+@click.option(
+    "--trust-run", is_flag=True, help="Run code that the folder names (a python: model). Only if you trust it."
+)
 def command(run: Path, resample: bool, model: str | None, trust_run: bool) -> int:
     """Check RUN. Exit code 1 if something does not hold.
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from stockade.core.records import Status
 from stockade.core.statistics import wilson
-from stockade.runs.metrics import assert_identity, sharp_votes, summarise_attack, warnings_for
-from stockade.runs.store import Effort
+from stockade.experiment.store import Effort
+from stockade.workflows.attack.summary import assert_identity, summarise_attack, unanimous_votes, warnings_for
 from tests.records import record
 
 STATUSES: list[Status] = ["success", "failed", "skipped", "error"]
@@ -70,12 +70,12 @@ def test_accuracy_below_chance_is_pointed_out() -> None:
 def test_votes_are_sharp_where_all_copies_agree_whichever_class_it_is() -> None:
     """Of three scored texts two are unanimous; a text that was not scored does not count."""
     scores = [(0.0, 1.0), (1.0, 0.0), (0.05, 0.95), None]
-    assert sharp_votes([record(at, original_scores=one) for at, one in enumerate(scores)]) == pytest.approx(2 / 3)
-    assert sharp_votes([record(0, original_scores=None)]) is None
-    assert sharp_votes([record(0, original_scores=(0.4, 0.6))]) == 0
+    assert unanimous_votes([record(at, original_scores=row) for at, row in enumerate(scores)]) == pytest.approx(2 / 3)
+    assert unanimous_votes([record(0, original_scores=None)]) is None
+    assert unanimous_votes([record(0, original_scores=(0.4, 0.6))]) == 0
 
 
 @pytest.mark.parametrize(("share", "warned"), [(None, False), (0.49, False), (0.5, True), (1.0, True)])
 def test_sharp_votes_are_warned_of_from_one_half_on(share: float | None, warned: bool) -> None:
-    told = warnings_for({"toy": summary_of(12, 8)}, ("negative", "positive"), share)
-    assert any("no evidence of robustness" in sentence for sentence in told) == warned
+    warnings = warnings_for({"toy": summary_of(12, 8)}, ("negative", "positive"), share)
+    assert any("no evidence of robustness" in sentence for sentence in warnings) == warned

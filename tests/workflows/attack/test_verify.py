@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from stockade.attacks.registry import make_attack
 from stockade.core.errors import RunError
-from stockade.core.files import write_json
 from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.text import Edit, TextInput
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
 from stockade.engine.language import FillingService
 from stockade.engine.requests import Surprisal
-from stockade.runs.manifest import make_manifest
-from stockade.runs.run import SUMMARY_NAME, Run
-from stockade.runs.store import Effort, Store
-from stockade.runs.verify import verify
-from tests.workflows.evaluate.kit import Noisy
+from stockade.experiment.result import SUMMARY
+from stockade.experiment.workspace import begin
+from stockade.workflows.attack.result import CODEC, AttackResult
+from stockade.workflows.attack.spec import AttackSpec
 from tests.records import record
 from tests.toys import RandomVictim, WeightVictim
+from tests.workflows.evaluate.kit import Noisy
 
 LABELS = ("negative", "positive", "neutral")
 EDITS = (Edit("replace", 1, "great", "big"),)
+TOY = replace(make_attack("pwws"), key="toy")
 
 
 @dataclass
@@ -48,24 +49,26 @@ class Turning:
         return np.array([[0.8 if label == one else 0.1 for label in self.labels] for one in said])
 
 
-def run_of(folder: Path, target: str | None = None, fingerprint: str | None = None, **fields: Any) -> Run:
+def run_of(
+    folder: Path, targeted: str | None = None, fingerprint: str | None = None, **fields: Any
+) -> AttackResult:
     """A finished run with one success on "a great film", which is positive: "a big film" was said to be negative."""
-    config = {"seed": 0, "attacks": [{"key": "toy"}], "budget": None, "target": target, "similarity": None}
+    spec = AttackSpec.of(model=len, data=[], attacks=(TOY,), targeted=targeted, similarity=False)
     model = {"reference": "toy", "labels": list(LABELS), "deterministic": True, "fingerprint": fingerprint}
     data = {"reference": "toy", "fingerprint": "", "rows": 1, "size": 1, "label_counts": {}, "ids": None}
-    write_json(folder / "manifest.json", make_manifest("attack", config, model, data))
-    with Store(folder, writable=True) as store:
-        store.add(record(0, "success", **{"edits": EDITS, **fields}), 0, 0, Effort())
-    run = Run(folder)
-    run.write_summary()
-    return run
+    with begin(folder, spec, {"model": model, "data": data, "neighbours": None}, resume=False) as workspace:
+        success = record(0, "success", **{"edits": EDITS, **fields})
+        workspace.store.add("toy", success.id, CODEC.encode(success), status=success.status)
+        result = AttackResult.of(workspace)
+        result.write_summary()
+    return result
 
 
-def problems(run: Run, classifier: Classifier) -> list[str]:
-    found = verify(run, classifier)
-    assert found.checked == 1
-    assert found.holds == (not found.problems)
-    return [problem.removeprefix("toy, example 0: ") for problem in found.problems]
+def problems(run: AttackResult, classifier: Classifier) -> list[str]:
+    verification = run.verify(classifier)
+    assert verification.checked == 1
+    assert verification.holds == (not verification.problems)
+    return [problem.removeprefix("toy, example 0: ") for problem in verification.problems]
 
 
 def draws(fooling: str, hits: int) -> Turning:
@@ -88,10 +91,8 @@ def test_a_success_on_a_randomised_model_must_fool_it_in_enough_draws(tmp_path: 
 
 def test_any_other_class_is_a_hit_unless_there_was_a_target(tmp_path: Path) -> None:
     free, targeted = tmp_path / "free", tmp_path / "targeted"
-    free.mkdir()
-    targeted.mkdir()
     assert problems(run_of(free), draws("neutral", 20)) == []
-    aimed = run_of(targeted, target="negative")
+    aimed = run_of(targeted, targeted="negative")
     assert problems(aimed, draws("negative", 20)) == []
     assert problems(aimed, draws("neutral", 20)) == ["fooled the model in 0 of 20 fresh draws only"]
 
@@ -139,16 +140,16 @@ def test_another_model_is_noticed(tmp_path: Path) -> None:
 
 def test_a_summary_that_does_not_follow_from_the_results_is_noticed(tmp_path: Path) -> None:
     run = run_of(tmp_path)
-    path = tmp_path / SUMMARY_NAME
+    path = tmp_path / SUMMARY
     written = json.loads(path.read_text())
     written["attacks"]["toy"]["succeeded"] = 7
     path.write_text(json.dumps(written))
-    assert problems(run, victim()) == [f"{SUMMARY_NAME} does not follow from the results"]
+    assert problems(run, victim()) == [f"{SUMMARY} does not follow from the results"]
     path.write_text("{")
     with pytest.raises(RunError, match="cannot be read"):
-        verify(run, victim())
+        run.verify(victim())
     path.unlink()
-    assert problems(run, victim()) == [f"{SUMMARY_NAME} is missing: the run was interrupted before its end"]
+    assert problems(run, victim()) == [f"{SUMMARY} is missing: the job was interrupted before its end"]
 
 
 def test_a_defense_that_asks_a_language_model_is_verified_with_its_own(
