@@ -118,12 +118,13 @@ class RandomVictim:
 @dataclass
 class ListMaskedLM:
     """Proposes the words listed for what stands directly before the hidden word ("" at the beginning), whatever
-    follows.
+    follows. Where it reads the words as they are, `table` says what it would also write in a word's place.
     """
 
-    after: Mapping[str, Sequence[str]]
+    after: Mapping[str, Sequence[str]] = field(default_factory=dict)
     name: str = "toy"
     asked: list[tuple[str, str]] = field(default_factory=list)
+    table: Mapping[str, tuple[tuple[Filling, ...], ...]] = field(default_factory=dict)
 
     @dataclass(frozen=True)
     class Place:
@@ -166,6 +167,22 @@ class ListMaskedLM:
         lists = [self.after.get(word, ())[:count] for word in last]
         return [tuple(Filling(w.removeprefix("##"), 0.0, not w.startswith("##")) for w in words) for words in lists]
 
+    def predict(
+        self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
+    ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
+        assert [len(words) for words in spans] == [len(words_of(text)) for text in texts]
+        return [
+            [tuple(piece[:count] for piece in self.table.get(text[start:end], ((),))) for start, end in words]
+            for text, words in zip(texts, spans, strict=True)
+        ]
+
+    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
+        """The sum of the tokens' numbers."""
+        return [float(sum(row)) for row in rows]
+
+    def surprisals(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
+        raise NotImplementedError
+
 
 @dataclass
 class BagEncoder:
@@ -185,5 +202,4 @@ class BagEncoder:
                 digest = hashlib.sha256(word.lower().encode()).digest()
                 row[int.from_bytes(digest[:2], "little") % 512] += self.weights.get(word.lower(), 1.0)
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        unit: NDArray[np.float32] = rows / np.where(norms == 0, 1, norms)
-        return unit
+        return (rows / np.where(norms == 0, 1, norms)).astype(np.float32)

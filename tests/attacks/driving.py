@@ -1,8 +1,7 @@
-"""Runs one attack on one text against a toy victim, through the engine; and a masked LM that reads words."""
+"""Runs one attack on one text against a toy victim, through the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stockade.attacks.trial import Trial, attack_example
@@ -13,7 +12,6 @@ from stockade.core.text import Text
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
-from tests.toys import ListMaskedLM, words_of
 
 
 @dataclass(frozen=True)
@@ -60,23 +58,3 @@ def guesses(*words: str, score: float = 9.0) -> tuple[Filling, ...]:
     return tuple(
         Filling(w.removeprefix("##"), score - i, not w.startswith("##"), hash(w) % 10_000) for i, w in enumerate(words)
     )
-
-
-@dataclass
-class ReadingLM(ListMaskedLM):
-    """Guesses by the word it reads; rows of pieces are the more perplexing the later their first letter."""
-
-    table: dict[str, tuple[tuple[Filling, ...], ...]] | None = None
-
-    def predict(
-        self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
-    ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
-        assert self.table is not None
-        assert [len(words) for words in spans] == [len(words_of(text)) for text in texts]
-        return [
-            [tuple(piece[:count] for piece in self.table.get(text[start:end], ((),))) for start, end in words]
-            for text, words in zip(texts, spans, strict=True)
-        ]
-
-    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
-        return [float(sum(row)) for row in rows]

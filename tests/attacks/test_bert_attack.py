@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -14,8 +14,8 @@ from stockade.attacks.bert_attack import BertAttack, best_combinations
 from stockade.attacks.greedy import importance
 from stockade.core.example import Scores
 from stockade.core.protocols import Filling
-from tests.attacks.driving import ReadingLM, Result, attack, guesses
-from tests.toys import BagEncoder, TableVictim, WeightVictim
+from tests.attacks.driving import Result, attack, guesses
+from tests.toys import BagEncoder, ListMaskedLM, TableVictim, WeightVictim
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), min_size=1, max_size=4), min_size=1, max_size=5), st.integers(1, 40))
@@ -50,9 +50,9 @@ def wordnet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(
-    weights: dict[str, float], table: dict[str, tuple[tuple[Filling, ...], ...]], option: BertAttack, string: str
+    weights: dict[str, float], table: Mapping[str, tuple[tuple[Filling, ...], ...]], option: BertAttack, string: str
 ) -> Result:
-    return attack(WeightVictim(weights), string, option, masked_lm=ReadingLM({}, table=table), encoder=BagEncoder())
+    return attack(WeightVictim(weights), string, option, masked_lm=ListMaskedLM(table=table), encoder=BagEncoder())
 
 
 def test_the_first_guess_that_fools_the_model_is_taken_in_rank_order() -> None:
@@ -115,7 +115,7 @@ def test_words_are_hidden_by_the_unknown_word() -> None:
     table = {"great": (guesses("bad"),), "film": (guesses("flop"),)}
     for unknown, words in (("[UNK]", ("some", "bad", "film")), ("@", ("some", "great", "flop"))):
         method = BertAttack(unknown=unknown)
-        assert attack(victim, "some great film", method, masked_lm=ReadingLM({}, table=table)).words == words
+        assert attack(victim, "some great film", method, masked_lm=ListMaskedLM(table=table)).words == words
 
 
 def test_stop_words_are_left_alone_unless_told_otherwise() -> None:
@@ -175,7 +175,7 @@ def test_the_text_is_read_again_when_asked() -> None:
     table = {"great": (guesses("dull"),), "dull": (guesses("dull"),), "film": (guesses("flop"),)}
 
     @dataclass
-    class Counting(ReadingLM):
+    class Counting(ListMaskedLM):
         read: list[str] = field(default_factory=list)
 
         def predict(
@@ -186,7 +186,7 @@ def test_the_text_is_read_again_when_asked() -> None:
 
     victim = WeightVictim({"great": 2.0, "dull": 1.5, "film": 1.0, "flop": 0.9})
     for again, expected in ((False, ["great film"]), (True, ["great film", "dull film"])):
-        model = Counting({}, table=table)
+        model = Counting(table=table)
         attack(victim, "great film", BertAttack(read_again=again, max_changed=None), masked_lm=model)
         assert model.read == expected
 

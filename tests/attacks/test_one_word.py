@@ -118,7 +118,7 @@ def test_every_word_is_within_reach_of_the_estimate() -> None:
     victim = random_victim(1)
     victim.weights = dict.fromkeys(victim.weights, 5.0)
     odd = victim.vocabulary.words[137]
-    victim.weights[odd] = -50.0  # type: ignore[index]
+    victim.weights[odd] = -50.0
     start = victim.vocabulary.words[0]
     assert attack(victim, f"{start} fine", OneWord(how="ec", sample=60)).words[0] == odd
 
@@ -219,7 +219,9 @@ def test_a_black_box_is_told_what_is_missing(name: str, missing: str) -> None:
 def test_the_summary_has_the_mean_share_of_draws() -> None:
     data = [("great film", 1), ("a great day", 1)]
     run = st.attack("builtin:sentiment-cnn", data, "random:draws=40", similarity=False)
-    shares = [record.flip_share for record in run.examples if record.status in ("success", "failed")]
+    attacked = [record for record in run.records() if record.status in ("success", "failed")]
+    shares = [record.flip_share or 0.0 for record in attacked]
+    assert any(shares)
     assert run.summary["attacks"]["random"]["mean_flip_share"] == pytest.approx(sum(shares) / len(shares), abs=1e-6)
 
 
@@ -260,7 +262,7 @@ class FaultyVictim(OpenVictim):
 def test_a_fault_inside_the_model_costs_only_the_text_that_causes_it(fault: str, reason: str) -> None:
     data = [("great film", 1), ("cursed fine film", 1), ("fine great", 1)]
     run = st.attack(FaultyVictim(fault), data, "gs-gr", similarity=False)
-    statuses = {record.original: (record.status, record.reason) for record in run.examples}
+    statuses = {record.original: (record.status, record.reason) for record in run.records()}
     assert statuses["cursed fine film"][0] == "error"
     assert reason in (statuses["cursed fine film"][1] or "")
     assert statuses["great film"][0] == statuses["fine great"][0] == "success"

@@ -26,11 +26,11 @@ from stockade.attacks.textfooler import TextFooler
 from stockade.attacks.word_attack import WordAttack, article_for
 from stockade.core.protocols import Probabilities
 from stockade.core.text import TextInput
-from tests.attacks.driving import ReadingLM, Result, attack, guesses
-from tests.toys import BagEncoder, OpenVictim, words_of
+from tests.attacks.driving import Result, attack, guesses
+from tests.toys import BagEncoder, ListMaskedLM, OpenVictim, words_of
 
 TEXT = "we saw a good film today"
-CLASSES = {entry.implementation for entry in ATTACKS.values()}
+CLASSES: set[type] = {entry.implementation for entry in ATTACKS.values()}
 SHARED = {field.name for field in dataclasses.fields(WordAttack)}
 
 
@@ -70,12 +70,10 @@ EVERY_ATTACK = [
 
 def run(method: Any) -> Result:
     """Misspellings are drawn at random: the first of a few seeds with which the attack has what it needs."""
-    table = {"good": (guesses("awful"),)}
+    masked_lm = ListMaskedLM({"a": ["awful"]}, table={"good": (guesses("awful"),)})
     results = (
-        attack(VowelVictim(), TEXT, method, masked_lm=ReadingLM({"a": ["awful"]}, table=table), encoder=BagEncoder(),
-               seed=seed)
-        for seed in range(8)
-    )  # fmt: skip
+        attack(VowelVictim(), TEXT, method, masked_lm=masked_lm, encoder=BagEncoder(), seed=seed) for seed in range(8)
+    )
     failed = None
     for result in results:
         if result.trial.status == "success":
@@ -125,7 +123,7 @@ def named_options(cls: type) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("cls", sorted(CLASSES, key=lambda cls: cls.__name__))
+@pytest.mark.parametrize("cls", sorted(CLASSES, key=str))
 def test_every_option_is_named_in_a_test_of_its_attack(cls: type) -> None:
     options = {field.name for field in dataclasses.fields(cls)}
     assert options >= SHARED
