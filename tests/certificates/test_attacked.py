@@ -22,7 +22,11 @@ RATE = 0.75
 INSERTING = {"bae-i", "bae-r/i", "bae-r+i"}
 """Insertions change the number of words: no mask certificate speaks of them."""
 NEEDS_ATTENTION = {"asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec"}
-CASES = sorted(attacks().keys() - INSERTING - NEEDS_ATTENTION)
+QUICK = {"deepwordbug", "hotflip", "pwws", "textfooler"}
+CASES = [
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+    for name in sorted(attacks().keys() - INSERTING - NEEDS_ATTENTION)
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +38,13 @@ def exact() -> Classifier:
 @pytest.fixture(scope="module")
 def radii() -> dict[str, int]:
     robust = st.defend("builtin:sentiment-cnn", "ranmask", rate=RATE)
-    found = {one.text: one for one in st.certify(robust, TEXTS, "ranmask-exact").certificates}
-    return {text: found[text].radius or 0 for text, label in TEXTS if found[text].predicted == label}
+    labels = dict(TEXTS)
+    certificates = st.certify(robust, TEXTS, "ranmask-exact").certificates
+    return {
+        certificate.text: certificate.radius or 0
+        for certificate in certificates
+        if certificate.predicted == labels[certificate.text]
+    }
 
 
 def test_there_is_something_to_attack(radii: dict[str, int]) -> None:
@@ -64,7 +73,7 @@ def _successes(name: str, exact: Classifier, texts: list[str], share: float) -> 
     run = st.attack(
         exact, [(text, labels[text]) for text in texts], name, max_changed=share, similarity=False, budget=400
     )
-    return [(one.original, str(one.adversarial)) for one in run.examples if one.status == "success"]
+    return [(record.original, str(record.adversarial)) for record in run.examples if record.status == "success"]
 
 
 def _changed(before: str, after: str) -> int:
@@ -72,7 +81,7 @@ def _changed(before: str, after: str) -> int:
     first, second = before.split(), after.split()
     if len(first) != len(second):
         return 10**9
-    return sum(one != other for one, other in zip(first, second, strict=True))
+    return sum(word != other for word, other in zip(first, second, strict=True))
 
 
 @pytest.mark.parametrize("name", sorted(NEEDS_ATTENTION))
@@ -84,9 +93,9 @@ def test_attacks_by_attention_change_no_certified_class(name: str) -> None:
     texts = ["a great film truly great", "what a bad bad movie", "not good not bad at all", "the film is not a movie"]
     labels = [attentive.labels[label] for label in attentive.predict_proba(texts).argmax(1)]
     rows = list(zip(texts, labels, strict=True))
-    found = st.certify(st.defend(model, "ranmask", rate=RATE), rows, "ranmask-exact").certificates
-    assert [one.radius for one in found] == [1, 2, 1, 0]
+    certificates = st.certify(st.defend(model, "ranmask", rate=RATE), rows, "ranmask-exact").certificates
+    assert [certificate.radius for certificate in certificates] == [1, 2, 1, 0]
     run = st.attack(attentive, rows, name, similarity=False)
-    fooled = [one.original for one in run.examples if one.status == "success"]
+    fooled = [record.original for record in run.examples if record.status == "success"]
     assert set(fooled) <= {texts[3]}
     assert name != "asmax-gr" or fooled

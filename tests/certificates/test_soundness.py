@@ -63,12 +63,13 @@ def first_broken(table: VoteTable, chosen: int) -> int:
     return int(sizes[broken].min()) if broken.any() else table.words + 1
 
 
+@pytest.mark.parametrize("victims", [200, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("classes", [2, 3, 4])
-def test_masking_against_the_worst_case(classes: int) -> None:
-    """3000 victims: nothing is broken, the implications hold, and one change more breaks the exact criterion."""
+def test_masking_against_the_worst_case(classes: int, victims: int) -> None:
+    """Nothing is broken, the implications hold, and one change more breaks the exact criterion."""
     rng = np.random.default_rng(classes)
     certified = 0
-    for _ in range(1000):
+    for _ in range(victims):
         words = int(rng.integers(3, 9))
         kept = int(rng.integers(1, max(2, words // 2)))
         votes = skewed(rng, comb(words, kept), classes, rng.choice([0.0, 0.1, 0.3, 0.6]))
@@ -82,12 +83,13 @@ def test_masking_against_the_worst_case(classes: int) -> None:
             assert radii["majority"] == radii["gap"]
             assert radii["coverage"] == radii["exact"]
         certified += radii["majority"] > 0
-    assert certified > 50
+    assert certified > 0.05 * victims
 
 
-def test_coverage_from_samples() -> None:
+@pytest.mark.parametrize("runs", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_coverage_from_samples(runs: int) -> None:
     """A sampled radius exceeds the true one no more often than alpha, and sometimes that of the majority rule."""
-    rng, alpha, runs, wrong, better = np.random.default_rng(31), 0.2, 1000, 0, 0
+    rng, alpha, wrong, better = np.random.default_rng(31), 0.2, 0, 0
     for _ in range(runs):
         words, kept = int(rng.integers(7, 10)), int(rng.integers(1, 4))
         masks = mask_array(words, kept)
@@ -100,7 +102,7 @@ def test_coverage_from_samples() -> None:
         wrong += rank(radius) > rank(truth)
         better += rank(simple) < rank(radius) <= rank(truth)
     assert clopper_pearson_low(wrong, runs, 0.001) <= alpha
-    assert better > 5
+    assert better > 0.005 * runs
 
 
 def all_texts(words: int, vocabulary: int) -> Array:
@@ -124,15 +126,15 @@ def test_masking_of_every_text_by_every_text(words: int, kept: int, classes: int
     """A victim that is a table over all masked texts of two words; every text is certified, every other attacks it."""
     texts, masks = all_texts(words, 2), mask_array(words, kept)
     apart = distances(texts)
-    seen = np.where(masks[None], texts[:, None, :], 2) @ (3 ** np.arange(words))
+    shown = np.where(masks[None], texts[:, None, :], 2) @ (3 ** np.arange(words))
     rng, useful = np.random.default_rng(words * 10 + kept), 0
     for _ in range(12):
-        votes = skewed(rng, 3**words, classes, 0.15)[seen]
+        votes = skewed(rng, 3**words, classes, 0.15)[shown]
         winners = np.array([np.bincount(row, minlength=classes).argmax() for row in votes])
         tables = [VoteTable(words, kept, tuple(row), classes) for row in votes.tolist()]
-        found = [masking_radii(table, int(winner)) for table, winner in zip(tables, winners, strict=True)]
-        for name in found[0]:
-            useful += assert_unbroken([radii[name] for radii in found], winners, apart)
+        radii = [masking_radii(table, int(winner)) for table, winner in zip(tables, winners, strict=True)]
+        for name in radii[0]:
+            useful += assert_unbroken([by_rule[name] for by_rule in radii], winners, apart)
     assert useful > 100
 
 

@@ -18,6 +18,7 @@ from stockade.certificates.bounds import (
     Rule,
     deletion_losses,
     edit_bound,
+    insertion_leads,
     insertions_radius,
     largest_radius,
     partition_radius,
@@ -128,7 +129,7 @@ def test_deletion_smoothing(rule: Rule, worst_case: bool) -> None:
         radius = largest_radius(margin, losses, rule)
         radii.append(rank(radius))
         near = {other: cost for cost in (2, 1, 0) for other in ball(text, cost, vocabulary, substitution=1)}
-        inserted = insertions_radius(before[chosen], chance, 2)
+        inserted = insertions_radius(2 * before[chosen] - 1, insertion_leads(chance, 2))
         for other, cost in near.items():
             after = shares(other)
             common = longest_common(text, other)
