@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 import stockade as st
-from stockade.training import recording
-from tests.training.tiny import rows
+from tests.training.tiny import rows, without_plots
 
 
 @pytest.fixture
-def plain_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leaves the curves out of the page, for tests of other things: drawing takes longer than training here."""
-    monkeypatch.setattr(recording, "render_page", lambda *arguments: "")
+def plain_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the curves out of reports of trainings."""
+    without_plots(monkeypatch)
 
 
 @pytest.fixture(scope="session")
@@ -23,6 +22,6 @@ def ranmask_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("ranmask") / "m"
     training = {"epochs": 6, "batch": 8, "learning_rate": 0.02, "sizes": {"filters": 8}}
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(recording, "render_page", lambda *arguments: "")
+        without_plots(patched)
         st.train(rows(60), "CNN-W-Random-1", out=out, defenses=["ranmask:rate=0.2,copies=9"], **training)
     return out

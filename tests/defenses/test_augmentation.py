@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,12 +22,10 @@ from stockade.defenses.augmentation import Augmentation, attacked_texts, load_vi
 from stockade.defenses.chain import combined_objective, combined_rewrite
 from stockade.defenses.registry import make_defense
 from stockade.engine.requests import Score
-from stockade.training import recording
-from stockade.training.job import train
 from stockade.training.objective import RewritingDefense
 from tests.defenses.adversarial_kit import CLASSES
 from tests.toys import WeightVictim
-from tests.training.tiny import OPTIONS, rows, tiny_origin
+from tests.training.tiny import rows, tiny_origin, train_tiny, without_plots
 
 VICTIM = WeightVictim({"good": 2.0, "fine": 1.0, "meh": -1.0, "bad": -2.0})
 
@@ -58,7 +55,7 @@ def swap(monkeypatch: pytest.MonkeyPatch) -> None:
     """The attack of these tests, a victim to be named "toy", and no curves on the page, which take long."""
     monkeypatch.setattr(module, "make_attack", named(Swap()))
     monkeypatch.setattr(module, "load_model", lambda reference: VICTIM)
-    monkeypatch.setattr(recording, "render_page", lambda *arguments: "")
+    without_plots(monkeypatch)
 
 
 def test_the_strongest_text_is_taken_whether_it_fools_the_model_or_not() -> None:
@@ -167,16 +164,17 @@ def test_it_acts_in_training_by_rewriting_alone() -> None:
     assert combined_objective([named]) is None
 
 
-def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_once(tmp_path: Path) -> None:
-    named = [make_defense("augmentation:model=toy")]
+def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls: dict[str, Any] = {"built": [], "rewritten": 0}
-    rewrite = combined_rewrite(named)
-    assert rewrite is not None
+    rewrite = Augmentation.rewrite
 
     def counted(*arguments: Any) -> Any:
         calls["rewritten"] += 1
         return rewrite(*arguments)
 
+    monkeypatch.setattr(Augmentation, "rewrite", counted)
     origin = tiny_origin()
     build = origin.builder
     assert build is not None
@@ -187,12 +185,16 @@ def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_onc
 
     def run(resume: bool = False, stop: int | None = None) -> Any:
         def watch(progress: Any) -> None:
-            if progress.step == stop:
+            if progress.done == stop:
                 raise RuntimeError("power cut")
 
-        return train(rows(60), replace(origin, builder=builder), tmp_path / "m", options=OPTIONS,
-                     objective=combined_objective(named), rewrite=counted,
-                     defenses=[item.described() for item in named], resume=resume, observe=watch)  # fmt: skip
+        return train_tiny(
+            tmp_path / "m",
+            origin=replace(origin, builder=builder),
+            defenses=[make_defense("augmentation:model=toy")],
+            resume=resume,
+            observer=watch,
+        )
 
     with pytest.raises(RuntimeError, match="power cut"):
         run(stop=3)
@@ -201,14 +203,13 @@ def test_only_the_training_texts_are_rewritten_before_the_model_is_built_and_onc
     first, again = (Counter(texts) for texts in calls["built"])
     assert first == again
     assert any("meh" in text for text in first)
-    record = json.loads((trained.folder / "training.json").read_text())
-    data = record["config"]["data"]
+    data = trained.manifest.inputs["data"]
     assert data["validation_texts"] == 6
     originals = calls["built"][0][:54]
     assert set(originals) <= {text for text, _ in rows(60)}
     long_texts = sum(len(text.split()) >= 3 for text in originals)
     assert data["train_texts"] == sum(first.values()) == 54 + long_texts
-    assert record["config"]["defenses"][0]["name"] == "augmentation"
+    assert trained.manifest.spec["defenses"][0]["name"] == "augmentation"
 
 
 def test_without_a_rewriting_defense_there_is_no_rewrite() -> None:

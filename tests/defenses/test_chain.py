@@ -236,7 +236,7 @@ def test_a_trained_folder_is_asked_inside_its_defense(ranmask_folder: Path, tmp_
         assert [item["name"] for item in attacked.get("defenses", [])] == ([] if deterministic else ["ranmask"])
 
 
-@pytest.mark.usefixtures("plain_page")
+@pytest.mark.usefixtures("plain_report")
 def test_a_model_must_have_been_trained_with_what_only_trains(tmp_path: Path) -> None:
     st.train(rows(20), "CNN-W-Random-1", out=tmp_path / "m", sizes={"filters": 8}, epochs=1, defenses=["freelb"])
     assert isinstance(st.defend(tmp_path / "m", ["ranmask", "freelb"]), Defended)
@@ -246,7 +246,7 @@ def test_a_model_must_have_been_trained_with_what_only_trains(tmp_path: Path) ->
         st.defend(tmp_path / "m", "freelb")
 
 
-@pytest.mark.usefixtures("plain_page")
+@pytest.mark.usefixtures("plain_report")
 def test_training_with_a_defense_gives_other_weights_and_the_same_ones_again(tmp_path: Path) -> None:
     answers = []
     for name, defenses in (("plain", []), ("first", ["ranmask"]), ("again", ["ranmask"])):

@@ -19,13 +19,12 @@ from stockade.defenses.fact import AlternativePool, CoTuning, Fact
 from stockade.defenses.registry import defenses, make_defense
 from stockade.models.encoding import TextEncoder
 from stockade.models.huggingface import HuggingFaceClassifier
-from stockade.training.job import train
 from stockade.training.network import Origin
 from stockade.training.objective import Batch, CrossEntropy, TrainingKit
 from stockade.training.options import preset
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import WeightVictim
-from tests.training.tiny import OPTIONS, build, rows, tiny_origin
+from tests.training.tiny import OPTIONS, build, train_tiny
 
 from .adversarial_kit import make_kit
 from .firebert_kit import OpenVictim, write_table
@@ -200,17 +199,15 @@ def test_it_combines_with_defenses_that_answer(table: str) -> None:
     assert combined_objective([make_defense("fuse"), make_defense("five")]) is None
 
 
-def test_a_model_is_trained_with_it_and_the_same_twice(table: str, tmp_path: Path, monkeypatch: Any) -> None:
+@pytest.mark.usefixtures("plain_report")
+def test_a_model_is_trained_with_it_and_the_same_twice(tmp_path: Path) -> None:
     """From a trained model; the rows of a step are the texts and their alternatives."""
-    from stockade.training import recording
-
-    monkeypatch.setattr(recording, "render_page", lambda *arguments: "")
-    start = train(rows(), tiny_origin(), tmp_path / "start", options=OPTIONS)
+    start = train_tiny(tmp_path / "start")
     make = combined_objective([make_defense("fact", perturb_words=1, similarity="off", match_pos=False)])
     assert make is not None
     sizes: list[int] = []
 
-    def watched(arguments: TrainingKit) -> Any:
+    def watched(training: TrainingKit) -> Any:
         class Watched:
             def augment(self, batch: Batch) -> Batch:
                 sizes.append(len(batch))
@@ -218,12 +215,13 @@ def test_a_model_is_trained_with_it_and_the_same_twice(table: str, tmp_path: Pat
 
             loss = staticmethod(CrossEntropy().loss)
 
-        return make(replace(arguments, plain=Watched()))  # type: ignore[arg-type]
+        return make(replace(training, plain=Watched()))  # type: ignore[arg-type]
 
     options = OPTIONS.changed(epochs=1, learning_rate=0.003)
     origin = Origin(model=str(tmp_path / "start"))
-    first = train(rows(), origin, tmp_path / "one", options=options, objective=watched)
-    second = train(rows(), origin, tmp_path / "two", options=options, objective=watched)
+    first, second = (
+        train_tiny(tmp_path / name, origin=origin, options=options, objective=watched) for name in ("first", "second")
+    )
     assert sum(sizes[: len(sizes) // 2]) > 3 * 54
     assert first.history[0].loss == second.history[0].loss
     assert first.best.validation.accuracy >= start.best.validation.accuracy

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from stockade.defenses.chain import combined_objective
 from stockade.defenses.registry import make_defense
-from stockade.training.job import train
 from tests.defenses.adversarial_kit import (
     assert_same_gradients,
     gradients,
@@ -22,7 +21,7 @@ from tests.defenses.adversarial_kit import (
     reference_step,
     watched_vectors,
 )
-from tests.training.tiny import OPTIONS, rows, tiny_origin
+from tests.training.tiny import OPTIONS, rows, tiny_origin, train_tiny
 
 OPTION_TEXT = "freelb:steps=3,step_size=0.4,start_norm=0.5,max_norm=0.9"
 
@@ -112,22 +111,21 @@ def trained(out: Path, texts: int, epochs: int, stop: int | None = None, resume:
     named = [make_defense("ranmask:rate=0.2"), make_defense("freelb:steps=2,step_size=0.01,start_norm=0.02")]
 
     def watch(progress: Any) -> None:
-        if progress.step == stop:
+        if progress.done == stop:
             raise RuntimeError("power cut")
 
-    return train(
-        rows(texts),
-        tiny_origin(dropout=0.05),
+    return train_tiny(
         out,
+        rows(texts),
+        origin=tiny_origin(dropout=0.05),
         options=OPTIONS.changed(epochs=epochs, learning_rate=0.02),
-        objective=combined_objective(named),
-        defenses=[item.described() for item in named],
+        defenses=named,
         resume=resume,
-        observe=watch,
+        observer=watch,
     )
 
 
-@pytest.mark.usefixtures("plain_page")
+@pytest.mark.usefixtures("plain_report")
 def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", texts=30, epochs=2)
     with pytest.raises(RuntimeError, match="power cut"):
@@ -138,7 +136,7 @@ def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("plain_page")
+@pytest.mark.usefixtures("plain_report")
 def test_a_tiny_model_learns(tmp_path: Path) -> None:
     assert trained(tmp_path / "m", texts=160, epochs=6).accuracy >= 0.9
 

@@ -109,7 +109,8 @@ def command(context: click.Context, /, data: str | None, **options: Any) -> int:
         ),
     )
     if code == 0 and os.environ.get("RANK", "0") == "0":
-        click.echo(f"Next: stockade attack {out} {data} --attack pwws --limit 100")
+        if (options["arch"] or "").lower() != "bilm":  # a language model is no classifier
+            click.echo(f"Next: stockade attack {out} {data} --attack pwws --limit 100")
         if options["model"] is not None and not options["defenses"]:
             _warn_of_lost_defenses(Path(options["model"]), out)
     return code

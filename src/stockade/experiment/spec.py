@@ -19,8 +19,13 @@ from stockade.defenses.registry import NamedDefense, make_defenses
 from stockade.experiment.inputs import DataOptions, ModelOptions, is_lost_object, reference_of
 from stockade.models.language import LanguageModels
 
-Reference = Annotated[object, PlainSerializer(reference_of)]
-"""A model or data: a reference such as `builtin:sentiment-cnn`, or the Python object itself."""
+
+def _recorded(value: object) -> str | None:
+    return None if value is None else reference_of(value)
+
+
+Reference = Annotated[object, PlainSerializer(_recorded)]
+"""A model or data: a reference such as `builtin:sentiment-cnn`, or the Python object itself; None if there is none."""
 
 
 def _trust(info: ValidationInfo) -> bool:

@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from stockade.training.objective import Objective
     from stockade.workflows.train.result import TrainResult
 
-_ARGUMENTS = ("validation", "hold_out", "preset", "labels", "sources", "sizes", "objective", "defenses", "device")
+_ARGUMENTS = (
+    "architecture",
+    "model",
+    "validation",
+    "hold_out",
+    "preset",
+    "labels",
+    "sources",
+    "sizes",
+    "objective",
+    "defenses",
+    "device",
+)
 
 
 def train(

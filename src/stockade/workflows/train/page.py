@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stockade.defenses.registry import DEFENSES
 from stockade.report.document import Block, Details, Document, Note, Plot, Table, code
 from stockade.report.figures import CLEAN, INK, RED, bare, draw_plot, legend_above
 from stockade.report.numbers import count, number, percent
@@ -59,8 +60,11 @@ def _finding(result: TrainResult) -> str:
             f"Validation loss {best.validation.loss:.4f} after epoch {best.number}, the best of {len(result.history)}."
         )
     texts = sum(best.validation.totals)
+    names = [defense["name"] for defense in result.manifest.spec["defenses"] or ()]
+    altering = [name for name in names if name in DEFENSES and DEFENSES[name].alters_training_texts]
+    shown = f" as {' and '.join(altering)} shows them" if altering else ""
     return (
-        f"Right on {percent(accuracy)} of {texts:,} validation texts after epoch {best.number}, the best of "
+        f"Right on {percent(accuracy)} of {texts:,} validation texts{shown} after epoch {best.number}, the best of "
         f"{len(result.history)}."
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -10,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
+import stockade as st
 from stockade.core.errors import ResourceMissing
 from stockade.training.devices import make_device
-from stockade.training.job import train
-from tests.training.tiny import OPTIONS, rows, tiny_origin
+from tests.training.tiny import tiny_origin, train_tiny
 
 PROGRAM = """
 import sys
-from stockade.training.job import train
-from tests.training.tiny import OPTIONS, rows, tiny_origin
+from pathlib import Path
+from tests.training.tiny import tiny_origin, train_tiny
 
-train(rows(), tiny_origin(dropout=0.0), sys.argv[1], options=OPTIONS, device="cpu")
+train_tiny(Path(sys.argv[1]), origin=tiny_origin(dropout=0.0), device="cpu")
 """
 
 
@@ -44,8 +43,8 @@ def test_two_processes_share_each_batch(tmp_path: Path) -> None:
         env=environment, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    found = json.loads((tmp_path / "m/training.json").read_text())
-    alone = train(rows(), tiny_origin(dropout=0.0), tmp_path / "alone", options=OPTIONS, device="cpu")
-    assert found["complete"]
-    together = [epoch["validation"]["loss"] for epoch in found["history"]]
-    assert together == pytest.approx([epoch.validation.loss for epoch in alone.history], abs=0.02)
+    together = st.load(tmp_path / "m")
+    alone = train_tiny(tmp_path / "alone", origin=tiny_origin(dropout=0.0), device="cpu")
+    assert together.complete
+    losses = [epoch.validation.loss for epoch in together.history]
+    assert losses == pytest.approx([epoch.validation.loss for epoch in alone.history], abs=0.02)

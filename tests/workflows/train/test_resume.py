@@ -20,13 +20,12 @@ from safetensors.torch import load_file
 from transformers import PreTrainedModel
 
 from stockade.core.errors import InputError, RunError
-from stockade.training import checkpoint, folder
-from stockade.training.job import train
-from stockade.training.loop import Progress
+from stockade.experiment.progress import Progress
+from stockade.training import checkpoint
 from stockade.training.objective import Batch, CrossEntropy
-from tests.training.tiny import OPTIONS, rows, tiny_origin
+from tests.training.tiny import OPTIONS, rows, tiny_origin, train_tiny, without_plots
 
-pytestmark = pytest.mark.usefixtures("plain_page")
+pytestmark = pytest.mark.usefixtures("plain_report")
 OFTEN = OPTIONS.changed(checkpoint_minutes=0.0, word_dropout=0.1, schedule="cosine", warm_up=0.1)
 
 
@@ -34,8 +33,8 @@ def weights(out: Path) -> dict[str, torch.Tensor]:
     return load_file(out / "model.safetensors")
 
 
-def same(one: Path, other: Path) -> bool:
-    first, second = weights(one), weights(other)
+def same(folder: Path, other: Path) -> bool:
+    first, second = weights(folder), weights(other)
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
@@ -45,7 +44,7 @@ class Crash(Exception):
 
 def crash_after(step: int) -> Any:
     def observe(progress: Progress) -> None:
-        if progress.step == step and not progress.finished:
+        if progress.done == step:
             raise Crash
 
     return observe
@@ -62,24 +61,39 @@ class Noisy(CrossEntropy):
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("unbroken") / "m"
-    train(rows(), tiny_origin(), out, options=OFTEN, objective=Noisy())
+    with pytest.MonkeyPatch.context() as patched:
+        without_plots(patched)
+        train_tiny(out, options=OFTEN, objective=Noisy())
     return out
 
 
-@pytest.mark.parametrize("step", [1, 4, 7, 8, 20, 21])
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("interrupted") / "m"
+    with pytest.MonkeyPatch.context() as patched:
+        without_plots(patched)
+        with pytest.raises(Crash):
+            train_tiny(out, options=OFTEN, objective=Noisy(), observer=crash_after(9))
+    return out
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("step", [pytest.param(1, marks=SLOW), 4, 7, 8, pytest.param(20, marks=SLOW), 21])
 def test_resumed_weights_are_bit_equal(step: int, unbroken: Path, tmp_path: Path) -> None:
     with pytest.raises(Crash):
-        train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Noisy(), observe=crash_after(step))
+        train_tiny(tmp_path / "m", options=OFTEN, objective=Noisy(), observer=crash_after(step))
     assert not (tmp_path / "m" / "config.json").exists()
     random.seed(), torch.rand(3)  # whatever the new process did before
-    train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Noisy(), resume=True)
+    train_tiny(tmp_path / "m", options=OFTEN, objective=Noisy(), resume=True)
     assert same(unbroken, tmp_path / "m")
     assert not (tmp_path / "m" / "checkpoint").exists()
 
 
 def test_the_checkpoints_between_change_nothing(unbroken: Path, tmp_path: Path) -> None:
     seldom = OFTEN.changed(checkpoint_minutes=60)
-    train(rows(), tiny_origin(), tmp_path / "m", options=seldom, objective=Noisy())
+    train_tiny(tmp_path / "m", options=seldom, objective=Noisy())
     assert same(unbroken, tmp_path / "m")
 
 
@@ -87,33 +101,34 @@ def test_training_leaves_the_callers_generators_alone(tmp_path: Path) -> None:
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    train(rows(), tiny_origin(), tmp_path / "m", options=OPTIONS)
+    train_tiny(tmp_path / "m", options=OPTIONS)
     assert torch.equal(torch.rand(3), expected)
 
 
 def test_a_finished_training_is_only_read(unbroken: Path) -> None:
     before = (unbroken / "model.safetensors").stat().st_mtime_ns
-    again = train(rows(), tiny_origin(), unbroken, options=OFTEN, objective=Noisy(), resume=True)
+    again = train_tiny(unbroken, options=OFTEN, objective=Noisy(), resume=True)
     assert (unbroken / "model.safetensors").stat().st_mtime_ns == before
     assert [epoch.number for epoch in again.history] == [1, 2, 3]
-    with pytest.raises(RunError, match=r"exists already and is not empty. Continue it with --resume"):
-        train(rows(), tiny_origin(), unbroken, options=OFTEN, objective=Noisy())
+    with pytest.raises(RunError, match=r"exists already and is not empty. Resume it with --resume"):
+        train_tiny(unbroken, options=OFTEN, objective=Noisy())
 
 
 KILLED = """
 import sys, time
-from stockade.training.job import train
-from tests.training.test_resume import OFTEN, Noisy
-from tests.training.tiny import rows, tiny_origin
+from pathlib import Path
+from tests.training.tiny import train_tiny
+from tests.workflows.train.test_resume import OFTEN, Noisy
 
 def slowly(progress):
-    print(progress.step, flush=True)
+    print(progress.done, flush=True)
     time.sleep(0.02)
 
-train(rows(), tiny_origin(), sys.argv[1], options=OFTEN, objective=Noisy(), observe=slowly, resume=True)
+train_tiny(Path(sys.argv[1]), options=OFTEN, objective=Noisy(), observer=slowly, resume=True)
 """
 
 
+@pytest.mark.slow
 def test_kill_9_at_any_moment(unbroken: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONPATH": os.getcwd(), "OMP_NUM_THREADS": "1"}
     for last in (12,):
@@ -129,22 +144,21 @@ def test_kill_9_at_any_moment(unbroken: Path, tmp_path: Path) -> None:
         process.wait()
         process.stdout.close()
         assert (tmp_path / "m" / "checkpoint" / "state.safetensors").exists()
-    train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Noisy(), resume=True)
+    train_tiny(tmp_path / "m", options=OFTEN, objective=Noisy(), resume=True)
     assert same(unbroken, tmp_path / "m")
 
 
 def test_control_c_ends_the_step_and_saves_it(unbroken: Path, tmp_path: Path) -> None:
     def press(progress: Progress) -> None:
-        if progress.step == 5:
+        if progress.done == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
     seldom = OFTEN.changed(checkpoint_minutes=60)
     with pytest.raises(KeyboardInterrupt):
-        train(rows(), tiny_origin(), tmp_path / "m", options=seldom, objective=Noisy(), observe=press)
+        train_tiny(tmp_path / "m", options=seldom, objective=Noisy(), observer=press)
     steps: list[int] = []
-    train(
-        rows(), tiny_origin(), tmp_path / "m", options=seldom, objective=Noisy(), resume=True,
-        observe=lambda progress: steps.append(progress.step),
+    train_tiny(tmp_path / "m", options=seldom, objective=Noisy(), resume=True,
+        observer=lambda progress: steps.append(progress.done),
     )  # fmt: skip
     assert steps[0] == 6
     assert same(unbroken, tmp_path / "m")
@@ -155,19 +169,19 @@ def test_a_full_disk_leaves_the_last_checkpoint(
 ) -> None:
     writes, real = 0, checkpoint.write_tensors
 
-    def full(path: Path, *given: Any) -> None:
+    def full(path: Path, *arguments: Any) -> None:
         nonlocal writes
         writes += 1
         if writes == 6:
             path.write_bytes(b"half a checkpoint")
             raise OSError(errno.ENOSPC, "No space left on device")
-        real(path, *given)
+        real(path, *arguments)
 
     monkeypatch.setattr(checkpoint, "write_tensors", full)
     with pytest.raises(RunError, match=r"No space left on device.*The checkpoint of step 5 before it is unharmed"):
-        train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Noisy())
+        train_tiny(tmp_path / "m", options=OFTEN, objective=Noisy())
     assert [path.name for path in (tmp_path / "m" / "checkpoint").iterdir()] == ["state.safetensors"]
-    train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Noisy(), resume=True)
+    train_tiny(tmp_path / "m", options=OFTEN, objective=Noisy(), resume=True)
     assert same(unbroken, tmp_path / "m")
 
 
@@ -182,15 +196,15 @@ def test_a_full_disk_at_the_final_save_can_be_resumed(
     with monkeypatch.context() as patch:
         patch.setattr(PreTrainedModel, "save_pretrained", full)
         with pytest.raises(RunError, match=r"cannot be saved .*No space left on device.*checkpoint is unharmed"):
-            train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Noisy())
+            train_tiny(tmp_path / "m", options=OFTEN, objective=Noisy())
     assert not (tmp_path / "m" / ".saving").exists()
     assert not (tmp_path / "m" / "config.json").exists()
-    train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Noisy(), resume=True)
+    train_tiny(tmp_path / "m", options=OFTEN, objective=Noisy(), resume=True)
     assert same(unbroken, tmp_path / "m")
 
 
 @pytest.mark.parametrize(
-    ("origin", "options", "data", "said"),
+    ("origin", "options", "data", "message"),
     [
         (tiny_origin("other", width=8), OFTEN, rows(), "architecture was .tiny., now .other."),
         (tiny_origin(width=8), OFTEN, rows(), "shapes was"),
@@ -199,30 +213,27 @@ def test_a_full_disk_at_the_final_save_can_be_resumed(
     ],
 )
 def test_another_training_is_not_resumed_and_nothing_is_lost(
-    origin: Any, options: Any, data: Any, said: str, tmp_path: Path
+    origin: Any, options: Any, data: Any, message: str, interrupted: Path
 ) -> None:
-    out = tmp_path / "m"
-    with pytest.raises(Crash):
-        train(rows(), tiny_origin(), out, options=OFTEN, objective=Noisy(), observe=crash_after(9))
-    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    with pytest.raises(RunError, match=said):
-        train(data, origin, out, options=options, objective=Noisy(), resume=True)
-    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    before = {path: path.read_bytes() for path in interrupted.rglob("*") if path.is_file()}
+    with pytest.raises(RunError, match=message):
+        train_tiny(interrupted, data, origin=origin, options=options, objective=Noisy(), resume=True)
+    assert {path: path.read_bytes() for path in interrupted.rglob("*") if path.is_file()} == before
 
 
 def test_weights_of_another_architecture_are_refused_by_the_checkpoint_too(tmp_path: Path) -> None:
     """Someone has copied a checkpoint folder, or the record is from elsewhere."""
     with pytest.raises(Crash):
-        train(rows(), tiny_origin(width=8), tmp_path / "other", options=OFTEN, observe=crash_after(9))
+        train_tiny(tmp_path / "other", origin=tiny_origin(width=8), options=OFTEN, observer=crash_after(9))
     with pytest.raises(Crash):
-        train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, observe=crash_after(9))
+        train_tiny(tmp_path / "m", options=OFTEN, observer=crash_after(9))
     stranger = tmp_path / "other/checkpoint/state.safetensors"
     (tmp_path / "m/checkpoint/state.safetensors").write_bytes(stranger.read_bytes())
     with pytest.raises(RunError, match="is the checkpoint of another training"):
-        train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, resume=True)
+        train_tiny(tmp_path / "m", options=OFTEN, resume=True)
     (tmp_path / "m/checkpoint/state.safetensors").write_bytes(stranger.read_bytes()[:5000])
     with pytest.raises(RunError, match="cannot be read"):
-        train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, resume=True)
+        train_tiny(tmp_path / "m", options=OFTEN, resume=True)
 
 
 def test_folders_of_other_people_are_refused(tmp_path: Path) -> None:
@@ -230,9 +241,20 @@ def test_folders_of_other_people_are_refused(tmp_path: Path) -> None:
     (tmp_path / "m" / "thesis.tex").write_text("years of work")
     for resume in (False, True):
         with pytest.raises(RunError, match=r"exists already and is not empty. Choose another --out"):
-            train(rows(), tiny_origin(), tmp_path / "m", options=OPTIONS, resume=resume)
-    with folder.locked(tmp_path), pytest.raises(RunError, match="Another process"), folder.locked(tmp_path):
-        pass
+            train_tiny(tmp_path / "m", options=OPTIONS, resume=resume)
+
+
+def test_a_folder_that_is_trained_in_is_left_to_that_training(tmp_path: Path) -> None:
+    refused: list[str] = []
+
+    def intrude(progress: Progress) -> None:
+        if progress.done == 2 and not refused:
+            with pytest.raises(RunError) as raised:
+                train_tiny(tmp_path / "m", options=OPTIONS, resume=True)
+            refused.append(str(raised.value))
+
+    train_tiny(tmp_path / "m", options=OPTIONS, observer=intrude)
+    assert "nother process" in refused[0]
 
 
 class Poisoned(CrossEntropy):
@@ -240,16 +262,16 @@ class Poisoned(CrossEntropy):
 
     def __init__(self) -> None:
         super().__init__()
-        object.__setattr__(self, "seen", [])
+        object.__setattr__(self, "batches", [])
 
     def loss(self, model: torch.nn.Module, batch: Batch) -> torch.Tensor:
-        self.seen.append(batch)  # type: ignore[attr-defined]
-        return super().loss(model, batch) * (float("nan") if len(self.seen) == 10 else 1.0)  # type: ignore[attr-defined]
+        self.batches.append(batch)  # type: ignore[attr-defined]
+        return super().loss(model, batch) * (float("nan") if len(self.batches) == 10 else 1.0)  # type: ignore[attr-defined]
 
 
 def test_a_loss_that_is_no_number_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"The loss became nan at step 10 of 21.*lower learning rate \(it was 0.01\)"):
-        train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Poisoned())
+        train_tiny(tmp_path / "m", options=OFTEN, objective=Poisoned())
     tensors = load_file(tmp_path / "m/checkpoint/state.safetensors")
     assert all(torch.isfinite(tensor.float()).all() for name, tensor in tensors.items() if name.startswith("model."))
     assert float(tensors["optimiser.0.step"]) == 9
@@ -265,5 +287,5 @@ class Exploding(CrossEntropy):
 
 def test_weights_that_are_no_numbers_are_never_saved(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no longer finite after step 1"):
-        train(rows(), tiny_origin(), tmp_path / "m", options=OFTEN, objective=Exploding())
+        train_tiny(tmp_path / "m", options=OFTEN, objective=Exploding())
     assert not (tmp_path / "m/checkpoint/state.safetensors").exists()
