@@ -23,6 +23,7 @@ from stockade.certificates.methods.ranmask_exact import EnumeratedEvidence
 from stockade.certificates.methods.ranmask_legacy import LegacyEvidence
 from stockade.certificates.registry import make_method
 from stockade.certificates.sequential import Plan, Tally
+from stockade.defenses.registry import make_defense
 from stockade.workflows.certify.result import Context
 from stockade.workflows.certify.verify import certificate_problems
 from tests.toys import RandomVictim, WeightVictim
@@ -253,6 +254,14 @@ def test_a_table_of_other_copies_is_found_out() -> None:
     assert problem == "the evidence is of copies with 1 words, the defense shows 2"
     (problem,) = context.named.method.deviations(certificate, PartitionEvidence((0, 9), 1), context.defense)
     assert problem == "the evidence is not of the kind that this method makes"
+
+
+def test_a_run_that_records_another_defense_is_found_out() -> None:
+    certificate, context = certified(RANMASK, GAP)
+    other = dataclasses.replace(context, defense=make_defense("deletion").defense)
+    assert [*certificate_problems(certificate, other)] == [
+        "ranmask-gap does not certify the defense that the run records"
+    ]
 
 
 NONSENSE: list[tuple[dict[str, Any], str]] = [

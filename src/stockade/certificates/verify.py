@@ -6,16 +6,51 @@ With fresh copies (`resample`) it can also be seen whether the evidence itself s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from stockade.certificates.certificate import Certificate, text_fingerprint
-from stockade.certificates.consistency import ConsistencyCheck
-from stockade.certificates.evidence import read_evidence
+from stockade.certificates.certificate import Certificate, seed_of_text, text_fingerprint
+from stockade.certificates.evidence import Evidence, read_evidence
 from stockade.certificates.job import used_methods
+from stockade.certificates.registry import NamedMethod
 from stockade.certificates.run import CertificateRun
 from stockade.core.errors import StockadeError
 from stockade.defenses.registry import make_defense
 from stockade.runs.verification import Verification, wrong_summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsistencyCheck:
+    """What a run says of one of its methods, to hold evidence against.
+
+    Parameters
+    ----------
+    named : NamedMethod
+        The method, with the alpha that each text has.
+    defense : object
+        The defense around the model.
+    labels : tuple[str, ...]
+        The classes of the model.
+    seed : int
+        The seed of the run.
+    """
+
+    named: NamedMethod
+    defense: object
+    labels: tuple[str, ...]
+    seed: int
+
+    def deviations(self, certificate: Certificate, evidence: Evidence) -> Iterator[str]:
+        """Where the evidence of a certificate is not what it should be."""
+        method = self.named.method
+        if certificate.seed != seed_of_text(self.seed, self.named.name, certificate.id):
+            yield "the seed is not the one that the run gives this text"
+        if not isinstance(self.defense, method.certifies):
+            yield f"{self.named.name} does not certify the defense of the run"
+        elif evidence.classes != len(self.labels) or not 0 <= evidence.chosen < evidence.classes:
+            yield f"the evidence is of class {evidence.chosen} of {evidence.classes}, the model has {len(self.labels)}"
+        else:
+            yield from method.deviations(certificate, evidence, self.defense)
 
 
 def recompute(run: CertificateRun) -> Verification:

@@ -90,8 +90,10 @@ def _deviations(certificate: Certificate, evidence: Evidence, context: Context) 
         yield "the seed is not the one that the run gives this text"
     if evidence.classes != len(context.labels) or not 0 <= evidence.chosen < evidence.classes:
         yield f"the evidence is of class {evidence.chosen} of {evidence.classes}, the model has {len(context.labels)}"
-        return
-    yield from context.named.method.deviations(certificate, evidence, context.defense)
+    elif not isinstance(context.defense, context.named.method.certifies):
+        yield f"{context.named.name} does not certify the defense that the run records"
+    else:
+        yield from context.named.method.deviations(certificate, evidence, context.defense)
 
 
 @dataclass(frozen=True, slots=True)
