@@ -4,20 +4,33 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEVELOPER := $(VENV)/.developer
+PYTEST := HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2
+COVERAGE := --cov=stockade --cov-append --cov-report=
 
-.PHONY: demo test lint bench bench-peers clean
+.PHONY: demo test test-all lint mutants bench bench-peers clean
 
 demo: $(READY)
 	$(BIN)/stockade demo
 
 test: $(DEVELOPER)
-	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2
+	$(PYTEST) -m "not slow and not study" $(OPTIONS)
+
+# The same, then the suites that kill processes, draw for minutes or ask neural victims; coverage over both.
+test-all: $(DEVELOPER)
+	rm -f .coverage .coverage.*
+	$(MAKE) test OPTIONS="$(COVERAGE)"
+	$(PYTEST) -m "slow and not study" $(COVERAGE)
+	$(BIN)/coverage report --skip-covered --fail-under=90
 
 lint: $(DEVELOPER)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Changes the code in small ways and counts which changes no test notices (docs/benchmarks.md has the last score).
+mutants: $(DEVELOPER)
+	$(BIN)/python tools/mutants.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/engine.py

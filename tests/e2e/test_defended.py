@@ -16,7 +16,7 @@ ATTACK = ("attack", "python:victim:predict", "data.jsonl", "--no-similarity", "-
 def test_a_defended_model_is_attacked_recorded_and_verified(stockade: Stockade, folder: Path) -> None:
     result = stockade(*ATTACK, "--defense", DEFENSE, "--out", "runs/d")
     assert result.returncode == 0, result.stderr
-    (defense,) = json.loads((folder / "runs/d/manifest.json").read_text())["model"]["defenses"]
+    (defense,) = json.loads((folder / "runs/d/manifest.json").read_text())["inputs"]["model"]["defenses"]
     assert defense["name"] == "ranmask"
     assert (defense["options"]["rate"], defense["options"]["copies"]) == (0.3, 20)
     summary = json.loads((folder / "runs/d/summary.json").read_text())
@@ -25,7 +25,7 @@ def test_a_defended_model_is_attacked_recorded_and_verified(stockade: Stockade, 
     successes = [row for row in rows if row["status"] == "success"]
     assert successes
     assert all(row["hit_rate"] >= 0.5 for row in successes)
-    assert "all hold" in stockade("verify", "runs/d").stdout
+    assert "all hold" in stockade("verify", "runs/d", "--trust-run").stdout
 
 
 def test_verify_notices_a_text_that_does_not_fool_the_defended_model(stockade: Stockade, folder: Path) -> None:
@@ -33,10 +33,10 @@ def test_verify_notices_a_text_that_does_not_fool_the_defended_model(stockade: S
     rows = [json.loads(line) for line in stockade("export", "runs/d").stdout.splitlines()]
     success = next(row for row in rows if row["status"] == "success")
     with sqlite3.connect(folder / "runs/d/run.sqlite") as store:
-        (content,) = store.execute("select record from results where id = ?", (success["id"],)).fetchone()
+        (content,) = store.execute("select document from results where id = ?", (success["id"],)).fetchone()
         record = json.loads(content) | {"adversarial": success["original"], "edits": []}
-        store.execute("update results set record = ? where id = ?", (json.dumps(record), success["id"]))
-    result = stockade("verify", "runs/d")
+        store.execute("update results set document = ? where id = ?", (json.dumps(record), success["id"]))
+    result = stockade("verify", "runs/d", "--trust-run")
     assert result.returncode == 1
     assert f"example {success['id']}: fooled the model in" in result.stdout
 
@@ -46,7 +46,7 @@ def test_the_draws_of_a_resumed_run_are_those_of_an_unbroken_one(stockade: Stock
     stockade(*ATTACK, "--defense", DEFENSE, "--out", "runs/part", "--concurrency", "3")
     with sqlite3.connect(folder / "runs/part/run.sqlite") as store:
         store.execute("delete from results where cast(id as integer) >= 4")
-    assert stockade("attack", "--resume", "--out", "runs/part").returncode == 0
+    assert stockade("resume", "runs/part", "--trust-run").returncode == 0
     assert stockade("export", "runs/part").stdout == stockade("export", "runs/whole").stdout
 
 

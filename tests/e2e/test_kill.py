@@ -9,6 +9,8 @@ import sqlite3
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.conftest import ROWS, Stockade, started
 
 KILLS = 20
@@ -27,6 +29,7 @@ def finished(folder: Path) -> dict[tuple[str, str], str]:
     return {(attack, example): record for attack, example, record in rows}
 
 
+@pytest.mark.slow
 def test_twenty_kills_lose_nothing_and_change_nothing(stockade: Stockade, folder: Path) -> None:
     rows = [
         json.dumps({"text": f"{text} number {i}", "label": label})

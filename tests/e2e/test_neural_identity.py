@@ -28,10 +28,11 @@ def outcomes(
 @pytest.mark.parametrize(
     ("victim", "attack", "texts"),
     [
-        ("sentiment-cnn", "pwws@textattack", 100),
-        ("sentiment-cnn", "deepwordbug@textattack", 100),
-        ("sentiment-lstm", "pwws@textattack", 100),
-        ("sentiment-bert", "deepwordbug@textattack", 12),
+        ("sentiment-cnn", "pwws@textattack", 20),
+        pytest.param("sentiment-cnn", "pwws@textattack", 100, marks=pytest.mark.slow),
+        pytest.param("sentiment-cnn", "deepwordbug@textattack", 100, marks=pytest.mark.slow),
+        pytest.param("sentiment-lstm", "pwws@textattack", 100, marks=pytest.mark.slow),
+        pytest.param("sentiment-bert", "deepwordbug@textattack", 12, marks=pytest.mark.slow),
     ],
 )
 def test_outcomes_are_the_same_for_any_concurrency_and_batch(

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 import stockade as st
 from stockade.cli.main import cli
-from stockade.cli.tables import console, print_warnings
+from stockade.report.document import Document, Note
+from stockade.report.render_terminal import standard_output
 from tests.toys import WeightVictim
 
 STUDIES = ["attention", "bae", "masking"]
@@ -34,14 +35,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_labels_and_texts_with_brackets_are_shown_as_they_are(run: Path) -> None:
-    told = shown("show", str(run), "--status", "all")
-    assert "[bold]no → [/yes]" in told
-    assert "[/i] film :bug:" in told
+    output = shown("show", str(run), "--status", "all")
+    assert "[bold]no 0.82 → [/yes] 0.62" in output
+    assert "[/i] film :bug:" in output
 
 
 def test_warnings_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    print_warnings(console(), ["the classes are [bold]no, [/yes]"])
-    assert capsys.readouterr().out.strip() == "warning: the classes are [bold]no, [/yes]"
+    document = Document(title="[red]", blocks=(Note("the classes are [bold]no, [/yes]", kind="warning"),))
+    document.to_terminal(standard_output())
+    assert "warning: the classes are [bold]no, [/yes]" in capsys.readouterr().out
 
 
 def test_studies_are_listed() -> None:

