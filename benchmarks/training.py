@@ -30,12 +30,14 @@ from torch.nn import functional
 
 from stockade.datasets.load import load_data
 from stockade.datasets.source import DataSource, Row
-from stockade.training import job
+from stockade.experiment.progress import Runtime
 from stockade.training.batches import Batches, WordDropout
 from stockade.training.data import prepare_data
 from stockade.training.loop import make_optimiser, rate_factor
 from stockade.training.network import Origin, make_encoder
 from stockade.training.options import TrainingOptions, preset, preset_for
+from stockade.workflows.train import run as workflow
+from stockade.workflows.train.spec import TrainSpec
 
 MODELS = ("CNN-W-Random-1", "LSTM-W-Random-1", "MiniLM-L6")
 COLUMNS = ("model", "texts", "epochs", "bare s", "loop s", "whole s", "loop / bare", "whole / bare")
@@ -123,14 +125,17 @@ def own_seconds(origin: Origin, source: DataSource, options: TrainingOptions) ->
         spent = time.process_time() - began
         return answer
 
-    loop, job.fit = job.fit, timed
+    loop, workflow.fit = workflow.fit, timed
     try:
         with tempfile.TemporaryDirectory() as folder:
             started = time.process_time()
-            job.train(source, origin, Path(folder) / "m", options=options, device="cpu")
+            spec = TrainSpec.of(
+                data=source, architecture=origin.architecture, options=options.described(), device="cpu"
+            )
+            workflow.train_origin(spec, origin, Path(folder) / "m", Runtime(), resume=False)
             whole = time.process_time() - started
     finally:
-        job.fit = loop
+        workflow.fit = loop
     return spent, whole
 
 

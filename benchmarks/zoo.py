@@ -54,7 +54,7 @@ def train_once(
     folder: Path, data: str, architecture: str, sources: dict[str, str], **sizes: Any
 ) -> tuple[Any, float | None]:
     """The finished training of a folder, with its CPU seconds if it was made now."""
-    done = (folder / "training.json").is_file() and json.loads((folder / "training.json").read_text())["complete"]
+    done = (folder / "manifest.json").is_file() and st.load(folder).complete
     started = time.process_time()
     trained = st.train(data, architecture, out=folder, sources=sources, sizes=sizes, resume=folder.exists())
     return trained, None if done else time.process_time() - started

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cache
-from inspect import signature
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stockade.attacks.constraints import Constraint
 from stockade.attacks.registry import make_attack
@@ -27,15 +25,8 @@ from stockade.runs.run import Run
 from stockade.runs.similarity import measure_similarities
 from stockade.runs.store import FILE_NAME as STORE_NAME
 from stockade.runs.store import Store
-from stockade.training.options import TrainingOptions
-from stockade.training_request import TrainingRequest
 
-if TYPE_CHECKING:
-    from stockade.training.job import Trained
-    from stockade.training.loop import Observer as TrainingObserver
-    from stockade.training.objective import Objective
-
-__all__ = ["DataOptions", "ModelOptions", "attack", "defend", "resume", "train"]
+__all__ = ["DataOptions", "ModelOptions", "attack", "defend", "resume"]
 
 
 def attack(
@@ -136,67 +127,6 @@ def resume(
     job = AttackJob.from_manifest(path, read_manifest(path))
     settings = AttackSettings(job.attacks, job.seed, job.budget, job.max_words, concurrency, batch_tokens)
     return _execute(job, settings, path, True, observer)
-
-
-def train(
-    data: object = None,
-    architecture: str | None = None,
-    *,
-    out: str | Path,
-    model: object = None,
-    validation: object = None,
-    hold_out: float | None = None,
-    preset: str | None = None,
-    labels: Sequence[str] | None = None,
-    sources: Mapping[str, str] | None = None,
-    sizes: Mapping[str, Any] | None = None,
-    objective: Objective | None = None,
-    defenses: Sequence[str] = (),
-    resume: bool = False,
-    device: str | None = None,
-    data_options: DataOptions | None = None,
-    observer: TrainingObserver | None = None,
-    **options: Any,
-) -> Trained:
-    """Train a text classifier and return what came out; the folder `out` is a Hugging Face model folder.
-
-    `architecture` is a name of the zoo, such as `"CNN-W-GloVe-1"` or `"MiniLM-L6"`; `model` is a trained model to train
-    further instead. `sources` are files of your own (`glove`, `word2vec`, `fasttext`, `elmo`, `checkpoint`), `sizes`
-    are options of the architecture. `preset` and `options` (`epochs`, `batch`, `learning_rate`, `patience`, `seed` …)
-    say how; without a preset the architecture's own is taken. Without `validation` data a tenth of each class is held
-    out. `defenses` are names of defenses, from the outside in; `objective` is another loss of your own. With `resume`
-    an interrupted training goes on and ends with the weights of an unbroken one; `data` and the rest may then be left
-    out.
-    """
-    allowed = {one.name for one in fields(TrainingOptions)}
-    for name in options.keys() - allowed:
-        raise unknown_name("training option", name, allowed | signature(train).parameters.keys() - {"options"})
-    if resume and data is None:
-        told = {"architecture": architecture, "model": model, "validation": validation, "preset": preset, **options}
-        given = [name for name, value in told.items() if value is not None]
-        if given:
-            raise OptionError(
-                f"Without data everything is taken from {out}. Leave out {', '.join(given)}, or name the data as well."
-            )
-        request = TrainingRequest.from_folder(Path(out))
-    elif data is None:
-        raise OptionError("There is no data to train on: give some, as in: stockade train reviews.csv --arch …")
-    else:
-        request = TrainingRequest(
-            data,
-            architecture,
-            model,
-            validation,
-            hold_out,
-            preset,
-            None if labels is None else tuple(labels),
-            sources or {},
-            sizes or {},
-            options,
-            data_options or DataOptions(),
-            tuple(defenses),
-        )
-    return request.train(Path(out), objective, resume, device, observer)
 
 
 def _execute(job: AttackJob, settings: AttackSettings, folder: Path, resume: bool, observer: Observer | None) -> Run:
