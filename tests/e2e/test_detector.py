@@ -6,7 +6,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 import stockade as st
+from stockade.core.errors import OptionError
 from stockade.defenses.detector import load_detector
 from tests.e2e.conftest import Stockade
 
@@ -27,17 +30,17 @@ def test_a_detector_is_fitted_on_a_run_and_routes(stockade: Stockade, folder: Pa
     result = stockade(*FIT, *FEATURES, "--rate", "0.4", "--false-positives", "0.2", "--out", "detector.json")
     assert result.returncode == 0, result.stderr
     assert f"fitted on {len(clean)} clean and {len(attacked)} attacked texts" in result.stdout
-    found = load_detector(str(folder / "detector.json"))
-    assert (found.features, found.copies, found.rate) == (("disagreement", "fall", "masked-margin"), 9, 0.4)
-    assert found.fitted is not None
-    assert found.fitted.false_alarms <= 0.2 * len(clean)
-    assert found.counts["great"] == sum(text.split().count("great") for text in clean)
+    detector = load_detector(str(folder / "detector.json"))
+    assert (detector.features, detector.copies, detector.rate) == (("disagreement", "fall", "masked-margin"), 9, 0.4)
+    assert detector.fitted is not None
+    assert detector.fitted.false_alarms <= 0.2 * len(clean)
+    assert detector.counts["great"] == sum(text.split().count("great") for text in clean)
 
     defense = result.stdout.splitlines()[-1]
     routed = stockade(*ATTACK, *defense.split(), "--out", "runs/r")
     assert routed.returncode == 0, routed.stderr
-    (told,) = json.loads((folder / "runs/r/manifest.json").read_text())["model"]["defenses"]
-    assert (told["name"], told["options"]["detector"]) == ("route", "detector.json")
+    (described,) = json.loads((folder / "runs/r/manifest.json").read_text())["spec"]["defenses"]
+    assert (described["name"], described["options"]["detector"]) == ("route", "detector.json")
 
 
 def test_texts_of_several_runs_count_once(stockade: Stockade, folder: Path) -> None:
@@ -63,8 +66,10 @@ def test_what_no_detector_can_be_fitted_on_is_refused(
     assert "0 attacked texts" in refused("detector", "python:victim:predict", "runs/weak", *out)
     (folder / "runs/c").mkdir()
     manifest = json.loads((folder / "runs/dev/manifest.json").read_text())
-    (folder / "runs/c/manifest.json").write_text(json.dumps(manifest | {"command": "certify"}))
-    assert "holds certificates, expected an attack" in refused("detector", "python:victim:predict", "runs/c", *out)
+    (folder / "runs/c/manifest.json").write_text(json.dumps(manifest | {"kind": "certify"}))
+    assert "holds a job of the kind certify, expected attack" in refused(
+        "detector", "python:victim:predict", "runs/c", *out
+    )
     assert not (folder / "d.json").exists()
 
 
@@ -74,10 +79,19 @@ def test_from_python(tmp_path: Path) -> None:
     def predict(inputs: list[tuple[str, str]]) -> list[list[float]]:
         return [[0.1, 0.9] if "great" in hypothesis else [0.9, 0.1] for _, hypothesis in inputs]
 
-    data = [{"premise": one, "hypothesis": other, "label": int("great" in other)} for one, other in pairs]
+    data = [{"premise": premise, "hypothesis": text, "label": int("great" in text)} for premise, text in pairs]
     run = st.attack(predict, data, "deepwordbug", similarity=False)
-    seen: list[tuple[int, int]] = []
-    found = st.fit_detector(predict, run, features=["disagreement"], copies=5, observer=lambda *told: seen.append(told))
-    assert seen == [(1, 3), (2, 3), (3, 3)], "two clean texts, and the one that fooled the function"
-    found.save(tmp_path / "d.json")
-    assert load_detector(str(tmp_path / "d.json")) == found
+    steps: list[tuple[int, int]] = []
+    detector = st.fit_detector(
+        predict,
+        run,
+        features=["disagreement"],
+        copies=5,
+        observer=lambda progress: steps.append((progress.done, progress.total)),
+    )
+    assert steps == [(1, 3), (2, 3), (3, 3)], "two clean texts, and the one that fooled the function"
+    detector.save(tmp_path / "d.json")
+    assert load_detector(str(tmp_path / "d.json")) == detector
+    assert st.fit_detector(predict, [run, run.folder], features=["disagreement"], copies=5) == detector
+    with pytest.raises(OptionError, match="No run was named"):
+        st.fit_detector(predict, [])
