@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import comb
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,14 +17,14 @@ from stockade.certificates.method import NO_WORDS, CertificationInput
 from stockade.certificates.methods.ranmask import MaskedCopies
 from stockade.certificates.methods.safer import SynonymDistribution
 from stockade.certificates.registry import make_method, methods
-from stockade.core.errors import ModelError, OptionError
+from stockade.core.errors import OptionError
 from stockade.core.partitions import hash_groups
 from stockade.core.text import Text
 from stockade.defenses.defended import Defended
 from stockade.models.huggingface import HuggingFaceClassifier
 from tests.certificates.kit import ROWS, EveryMask, every_change
 from tests.models.conftest import tiny_bert, tiny_tokenizer
-from tests.toys import RandomVictim, WeightVictim
+from tests.toys import WeightVictim
 
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0, "dull": -2.0, "moving": 2.0}, bias=0.1)
 
@@ -208,58 +206,6 @@ def test_mean_probabilities_are_certified_by_another_bound() -> None:
     assert (few.radius or 0) <= certificate.radius
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, 2.0])
-def test_an_alpha_that_is_no_probability_is_refused(alpha: float) -> None:
-    with pytest.raises(OptionError, match=r"alpha is .*, expected a probability between 0 and 1"):
-        make_method("ranmask-gap", alpha=alpha)
-
-
-def test_models_that_cannot_be_certified_are_refused_with_the_reason(tmp_path: Path) -> None:
-    cases: list[tuple[object, str, str]] = [
-        (
-            VICTIM,
-            "ranmask-gap",
-            "needs a model inside ranmask, and this one has no defense: add --defense ranmask:rate",
-        ),
-        (st.defend(VICTIM, "safer"), "ranmask-gap", "this one is inside safer"),
-        (st.defend(VICTIM, "ranmask", sampling="lm"), "ranmask-lf", "depends on the words, and no certificate holds"),
-        (st.defend(VICTIM, "partition", by="hash"), "position-partition", "this model has groups by hash"),
-        (
-            st.defend(RandomVictim(deterministic=False), "ranmask"),
-            "ranmask-exact",
-            "randomised: asked twice about the same text",
-        ),
-    ]
-    for number, (model, method, reason) in enumerate(cases):
-        with pytest.raises(ModelError, match=reason):
-            st.certify(model, ROWS, method, out=tmp_path / str(number))
-        assert not (tmp_path / str(number)).exists()
-
-
-@pytest.mark.parametrize(
-    ("defense", "method"),
-    [
-        ("ranmask", "ranmask-gap"),
-        ("partition", "position-partition"),
-        ("partition:by=hash", "hash-partition"),
-        ("deletion", "deletion"),
-        ("safer", "safer"),
-    ],
-)
-def test_without_a_name_the_method_is_the_one_for_the_defense(defense: str, method: str) -> None:
-    name, _, options = defense.partition(":by=")
-    run = st.certify(st.defend(VICTIM, name, **({"by": options} if options else {})), ROWS[:1], alpha=0.01)
-    assert {certificate.method for certificate in run.certificates} == {method}
-    assert run.summary["methods"][method]["alpha"] in (0.01, None)
-
-
-def test_a_model_that_its_own_method_refuses_hears_the_reason_and_not_of_another_defense() -> None:
-    with pytest.raises(ModelError, match="randomised: asked twice about the same text"):
-        st.certify(st.defend(RandomVictim(deterministic=False), "deletion"), ROWS)
-    with pytest.raises(ModelError, match="this one has no defense: add --defense ranmask"):
-        st.certify(VICTIM, ROWS)
-
-
 def test_texts_with_too_many_copies_have_no_exact_certificate() -> None:
     robust = st.defend(VICTIM, "ranmask", rate=0.5)
     certificates = certified(robust, "ranmask-exact:most=10", rows=[("good " * 12, "positive"), ("good", "positive")])
@@ -287,20 +233,6 @@ def test_texts_without_words_have_no_certificate(defense: str, method: str) -> N
     assert stopped.value.value == NO_WORDS
 
 
-def test_options_are_checked() -> None:
-    for reference, reason in (
-        ("ranmask-gap:most=0", "expected at least one copy each"),
-        ("ranmask-gap:growth=1", "a growth above 1"),
-        ("ranmask-gap:target=-1", "expected a radius from 0 up"),
-        ("ranmask-exact:most=0", "expected at least 1 copy"),
-        ("ranmask-gap:scheme=never", "scheme of ranmask-gap cannot be"),
-    ):
-        with pytest.raises(OptionError, match=reason):
-            make_method(reference)
-    with pytest.raises(st.StockadeError, match='Did you mean "ranmask-gap"'):
-        make_method("ranmask-gab")
-
-
 def test_a_text_that_the_model_cuts_is_said_to_be_cut_and_the_certificate_holds() -> None:
     """Eight words in a window of six tokens: hidden words are one mask each, so untouched copies are cut alike."""
     network = tiny_bert()
@@ -320,14 +252,3 @@ def test_a_text_that_the_model_cuts_is_said_to_be_cut_and_the_certificate_holds(
     swapped = text.replace("film", "xylophonist")
     first, second = (model.encode_masked(string.split(), None, keep)[0] for string in (text, swapped))
     assert first.key == second.key
-
-
-def test_a_model_that_does_not_repeat_itself_is_refused_whatever_it_says() -> None:
-    rng = np.random.default_rng(1)
-
-    def moody(texts: list[str]) -> Any:
-        positive = rng.random(len(texts))
-        return np.stack([1 - positive, positive], axis=1)
-
-    with pytest.raises(ModelError, match=r"asked twice about the same text it answered \[.*\] and \["):
-        st.certify(st.defend(moody, "ranmask", rate=0.7), ROWS)

@@ -110,7 +110,8 @@ def all_texts(words: int, vocabulary: int) -> Array:
 
 
 def distances(texts: Array) -> Array:
-    return (texts[:, None, :] != texts[None, :, :]).sum(axis=2)
+    apart: Array = (texts[:, None, :] != texts[None, :, :]).sum(axis=2)
+    return apart
 
 
 def assert_unbroken(radii: list[int | None], winners: Array, apart: Array) -> int:
