@@ -39,11 +39,10 @@ class Studies(click.Group):
 
         return study_names()
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         from stockade.studies import find_study
 
-        workflow = find_study(cmd_name)
-        return None if workflow is None else _command(workflow.spec)
+        return _command(find_study(cmd_name).spec)
 
 
 @click.group("study", cls=Studies)

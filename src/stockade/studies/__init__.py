@@ -111,13 +111,6 @@ def study(
         **({} if model_options is None else {"model_options": model_options}),
     }
     workflow = find_study(name)
-    if workflow is None:  # attention and masking, until they are built on this frame
-        from stockade.studies import running
-
-        older: Any = running.study
-        speed = {"concurrency": concurrency, "batch_tokens": batch_tokens, "observer": observer}
-        stated = {key: value for key, value in shared.items() if value is not None}
-        return older(name, models, data, out=out, resume=resume, **stated, **speed, **options)  # type: ignore[no-any-return]
     for option in options:
         if option not in workflow.spec.options():
             raise unknown_name(f"option of the study {name}", option, workflow.spec.options())
@@ -145,16 +138,13 @@ def study_names() -> list[str]:
     return [kind.removeprefix(KIND) for kind in WORKFLOWS if kind.startswith(KIND)]
 
 
-def study_specs() -> list[Any]:
+def study_specs() -> list[type[StudySpec]]:
     """What decides each study: its name, what it is about, and its options."""
-    from stockade.studies import running
-
-    workflows = {name: find_study(name) for name in study_names()}
-    return [running.STUDIES[name] if workflow is None else workflow.spec for name, workflow in workflows.items()]
+    return [find_study(name).spec for name in study_names()]
 
 
-def find_study(name: str) -> Workflow[StudySpec] | None:
-    """The study of that name; None for those that are still built on the frame in `running.py`."""
+def find_study(name: str) -> Workflow[StudySpec]:
+    """The study of that name."""
     import importlib
 
     from stockade.core.errors import unknown_name
@@ -163,7 +153,8 @@ def find_study(name: str) -> Workflow[StudySpec] | None:
 
     if name not in study_names():
         raise unknown_name("study", name, study_names())
-    return getattr(importlib.import_module(WORKFLOWS[f"{KIND}{name}"]), "WORKFLOW", None)
+    workflow: Workflow[StudySpec] = importlib.import_module(WORKFLOWS[f"{KIND}{name}"]).WORKFLOW
+    return workflow
 
 
 def _resume(

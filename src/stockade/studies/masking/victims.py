@@ -2,91 +2,124 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from stockade.certificates.method import check_repeats
 from stockade.certificates.registry import make_method
-from stockade.core.errors import ModelError, OptionError
-from stockade.core.protocols import Classifier, Fingerprinted
+from stockade.core.errors import ModelError, OptionError, RunError
+from stockade.core.protocols import Classifier
+from stockade.datasets.examples import ExampleSet
 from stockade.defenses.chain import FILE_NAME, load_defenses
 from stockade.defenses.combine import Combination
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
-from stockade.jobs import ModelOptions
+from stockade.defenses.registry import make_defense
+from stockade.engine.scheduler import innermost
+from stockade.experiment.inputs import describe_data, describe_model, fingerprint_of
+from stockade.experiment.pool import DataPool, ModelPool
+
+if TYPE_CHECKING:
+    from stockade.studies.masking.study import MaskingSpec
 
 ENSEMBLES: tuple[Combination, ...] = ("vote", "logit", "probability")
 BARE = "none"
 """What stands for an ensemble where nothing is masked."""
-_TRAINING_ONLY = ("curriculum",)
+SOUND, LEGACY = "ranmask-gap", "ranmask-legacy"
+"""The sound certificate, and the published procedure."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Victim:
-    """One model. `rate` is the share of words that it hides, 0 for the undefended one; `kept` the fewest that stay."""
+    """One model of the study.
+
+    Parameters
+    ----------
+    name, reference, fingerprint, labels
+        What the study calls it, where it came from, and what it is.
+    masking
+        What it was trained with; None for the undefended model.
+    """
 
     name: str
     reference: str
     fingerprint: str | None
     labels: tuple[str, ...]
-    rate: float
-    kept: int
+    masking: RanMask | None
 
     @property
-    def masks(self) -> bool:
-        return self.rate > 0
+    def rate(self) -> float:
+        """The share of words that it hides; 0 for the undefended model."""
+        return 0.0 if self.masking is None else self.masking.rate
 
     @property
     def ensembles(self) -> tuple[str, ...]:
-        return ENSEMBLES if self.masks else (BARE,)
+        """The ways in which the answers to its copies become one."""
+        return (BARE,) if self.masking is None else ENSEMBLES
+
+    @classmethod
+    def read(cls, name: str, described: Mapping[str, Any]) -> Victim:
+        """The model that a manifest records."""
+        masking = [
+            make_defense(defense["name"], **defense["options"]).defense for defense in described.get("defenses", ())
+        ]
+        return cls(
+            name=name,
+            reference=described["reference"],
+            fingerprint=described["fingerprint"],
+            labels=tuple(described["labels"]),
+            masking=masking[0] if masking else None,
+        )
 
 
-def masking_of(name: str, given: object) -> RanMask | None:
-    """The masking that a model was trained with, as its folder or the object says; None if there is none."""
-    if isinstance(given, Defended):
-        answering, masking = [given.name], cast(Any, given.defense)
-        if isinstance(given.inner, Defended):
-            answering.append(given.inner.name)
+def masking_of(name: str, model: object) -> RanMask | None:
+    """The masking that a model was trained with, as its folder or the object says; None if there is none.
+
+    Parameters
+    ----------
+    name
+        What the study calls the model, for errors.
+    model
+        A reference, or the model itself.
+    """
+    if isinstance(model, Defended):
+        names, masking = [model.name], cast(Any, model.defense)
+        if isinstance(model.inner, Defended):
+            names.append(model.inner.name)
     else:
-        kept = load_defenses(Path(given)) if isinstance(given, str | Path) else []
-        named = [one for one in kept if one.entry.answers]
-        answering, masking = [one.name for one in named], named[0].defense if named else None
-    if not answering:
+        recorded = load_defenses(Path(model)) if isinstance(model, str | Path) else []
+        answering = [defense for defense in recorded if defense.entry.answers]
+        names, masking = [defense.name for defense in answering], answering[0].defense if answering else None
+    if not names:
         return None
-    if len(answering) > 1 or not isinstance(masking, RanMask):
+    if len(names) > 1 or not isinstance(masking, RanMask):
         raise ModelError(
-            f"The model {name} stands in {', '.join(answering)}, and this study is about ranmask alone: give models "
-            "that were trained with it, as in stockade train DATA --arch … --defense ranmask:rate=0.5 --out models/m"
+            f"The model {name} stands in {', '.join(names)}, and this study is about ranmask alone: give models that "
+            "were trained with it, as in stockade train DATA --arch … --defense ranmask:rate=0.5 --out models/m"
         )
     return masking
 
 
-def describe_victim(name: str, reference: str, given: object, classifier: Classifier) -> Victim:
-    """What the plan records of a model; one that no certificate speaks of is refused."""
-    masking = masking_of(name, given)
-    if masking is not None:
-        make_method("ranmask-gap").method.check(classifier)
-    return Victim(
-        name,
-        reference,
-        classifier.fingerprint() if isinstance(classifier, Fingerprinted) else None,
-        classifier.labels,
-        0.0 if masking is None else masking.rate,
-        1 if masking is None else masking.kept,
-    )
-
-
 def check_rates(maskings: Mapping[str, RanMask | None], attacked: bool) -> None:
-    """Refuse models that cannot be told apart by their rate, or of which none masks anything."""
+    """Refuse models that cannot be told apart by their rate, or of which none masks anything.
+
+    Parameters
+    ----------
+    maskings
+        What each model was trained with.
+    attacked
+        Whether there are attacks, without which an undefended model has nothing to do.
+    """
     by_rate: dict[float, str] = {}
     for name, masking in maskings.items():
         rate = 0.0 if masking is None else masking.rate
         if rate in by_rate:
-            told = f"were both trained at the mask rate {rate:g}" if rate else f"both have no ranmask in {FILE_NAME}"
+            both = f"were both trained at the mask rate {rate:g}" if rate else f"both have no ranmask in {FILE_NAME}"
             raise OptionError(
-                f"The models {by_rate[rate]} and {name} {told}: give one model for each rate, and at most one without."
+                f"The models {by_rate[rate]} and {name} {both}: give one model for each rate, and at most one without."
             )
         by_rate[rate] = name
     if not any(by_rate):
@@ -101,22 +134,67 @@ def check_rates(maskings: Mapping[str, RanMask | None], attacked: bool) -> None:
         )
 
 
-def in_ensemble(name: str, given: object, ensemble: str, options: ModelOptions) -> tuple[object, ModelOptions]:
-    """The model with its copies taken together in that way, and how to load it."""
-    masking = masking_of(name, given)
-    if masking is None:
-        return given, options
-    changed = replace(masking, combine=ensemble)  # type: ignore[arg-type]  # one of ENSEMBLES
-    if isinstance(given, Defended):
-        return replace(given, defense=changed), options
-    return given, replace(options, defenses=(reference_of_masking(changed),))
+def in_ensemble(model: object, ensemble: str) -> Any:
+    """A model in its masking, with the answers to its copies combined in that way; any other model as it is.
+
+    Parameters
+    ----------
+    model
+        A reference, or the model itself.
+    ensemble
+        One of `ENSEMBLES`.
+    """
+    if not isinstance(model, Defended) or not isinstance(model.defense, RanMask):
+        return model
+    return replace(model, defense=replace(model.defense, combine=cast(Combination, ensemble)))
 
 
-def reference_of_masking(masking: RanMask) -> str:
-    """The masking as `--defense` takes it: the rate, and whatever else is not as usual."""
-    told: dict[str, Any] = {"rate": masking.rate}
-    for field in dataclasses.fields(masking):
-        value = getattr(masking, field.name)
-        if field.name not in ("rate", *_TRAINING_ONLY) and value != field.default:
-            told[field.name] = value
-    return "ranmask:" + ",".join(f"{name}={value}" for name, value in told.items())
+class MaskingInputs:
+    """The models and data of a study, loaded when a job needs them; one model is held at a time.
+
+    Parameters
+    ----------
+    spec
+        Names or objects, and how they are loaded.
+    """
+
+    def __init__(self, spec: MaskingSpec) -> None:
+        self._spec = spec
+        self._models = ModelPool(spec.models, spec.model_options, language=spec.language)
+        self._data = DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed)
+
+    def describe(self) -> dict[str, Any]:
+        """Look at every model and all data once, and say what the manifest records of them, by rising mask rate."""
+        spec, models = self._spec, {}
+        maskings = {name: masking_of(name, model) for name, model in spec.models.items()}
+        check_rates(maskings, bool(spec.attacks))
+        spec.language.check()
+        for name in sorted(maskings, key=lambda name: getattr(maskings[name], "rate", 0.0)):
+            classifier = self._models.defended(name, seed=spec.seed)
+            self._data.check_answers(classifier)
+            if maskings[name] is not None:
+                make_method(SOUND).method.check(classifier)
+                for row in islice(self._data.source().rows(), 1):
+                    check_repeats(innermost(classifier), row.input)
+            models[name] = describe_model(spec.models[name], classifier)
+            examples = self._data.examples(classifier.labels)
+        return {"models": models, "data": describe_data(spec.data, examples)}
+
+    def load(self, victim: Victim, fingerprint: str) -> tuple[Classifier, ExampleSet]:
+        """A model in its masking, and the texts with its classes, which must be those that the study began with.
+
+        Parameters
+        ----------
+        victim
+            What the manifest records of the model.
+        fingerprint
+            Of the data.
+        """
+        classifier = self._models.defended(victim.name, seed=self._spec.seed)
+        if fingerprint_of(classifier) != victim.fingerprint:
+            raise RunError(
+                f"The model {victim.name} is not the one the study was begun with (another fingerprint): start again "
+                "with another --out."
+            )
+        self._data.hold_to(fingerprint)
+        return classifier, self._data.examples(classifier.labels)

@@ -46,6 +46,28 @@ def run(spec: CertifySpec, folder: Path, runtime: Runtime, resume: bool) -> Cert
         check_answers(innermost(classifier), row.input)
         check_repeats(innermost(classifier), row.input)
     examples = _examples(spec, source, classifier.labels)
+    return certify_examples(spec, folder, runtime, resume, classifier, examples)
+
+
+def certify_examples(
+    spec: CertifySpec,
+    folder: Path,
+    runtime: Runtime,
+    resume: bool,
+    classifier: Classifier,
+    examples: ExampleSet | UnlabelledSet,
+) -> CertifyResult:
+    """Certify texts that are loaded already.
+
+    Parameters
+    ----------
+    spec
+        What decides the results; its model and data are those that were loaded.
+    folder, runtime, resume
+        Where and how the job is run.
+    classifier, examples
+        The model in its defense, and the texts.
+    """
     inputs = {"model": describe_model(spec.model, classifier), "data": describe_data(spec.data, examples)}
     with begin(folder, spec, inputs, resume=resume) as workspace:
         result = CertifyResult.of(workspace)

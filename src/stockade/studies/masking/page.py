@@ -1,0 +1,348 @@
+"""The page of the study of RanMASK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from stockade.report.document import (
+    Block,
+    Cell,
+    Details,
+    Document,
+    Heading,
+    Note,
+    Plot,
+    Prose,
+    Span,
+    Table,
+    code,
+    strong,
+)
+from stockade.report.numbers import (
+    NOT_AVAILABLE,
+    count,
+    number,
+    percent_cell,
+    plain_percent,
+    ranged_cell,
+)
+from stockade.studies.claims import claims_in_short, claims_table
+from stockade.studies.frame import study_document
+from stockade.studies.masking.analysis import GAMMA, MaskingNumbers, RateNumbers
+from stockade.studies.masking.beta import SETS, SIZES
+from stockade.studies.masking.claims import DIVERGENCE, PUBLISHED, SOURCE, robust_accuracy
+from stockade.studies.masking.plots import attack_plot, excess_plot, rate_plot
+from stockade.studies.masking.study import MaskingResult
+from stockade.studies.records import AttackNumbers
+
+NOT_A_CERTIFICATE = "not a certificate"
+_MEDIANS = (
+    "MCB: the most words that may change in at least half of all texts without changing the right answer; MCR: the "
+    "same as a share of each text's words. A wrong or undecided text counts as less than 0; n/a (× in the plot): fewer "
+    "than half of the texts are certified at all, and 0 means that the answer is certain and no change allowed. "
+    "Accuracy is that of the vote, with 95 % Wilson intervals; “right and certain” leaves out texts whose vote is too "
+    "close to be sure of. Proved by ",
+    code("ranmask-gap"),
+    ", which may be wrong on a text with probability 5 %.",
+)
+_LEGACY = (
+    strong("Not a certificate:"),
+    " the published procedure (",
+    code("ranmask-legacy"),
+    ") prints the first number of words that fails its test, so one less is what its test says; and the test takes p "
+    "for a bound on β, which it is not (see below). The last column counts texts for which it claims more, one already "
+    "taken off, than is proved.",
+)
+_PUBLISHED = (
+    f"{SOURCE}; RoBERTa. MCB and MCR by the published procedure, hence not certificates. Other models and data: "
+    "compare shapes, not values."
+)
+_ROBUST = (
+    "Texts that are right and stay right, of all texts, with 95 % Wilson intervals. Attacks query the ensemble itself, "
+    "with fresh masks each time (the direct view of ",
+    code("stockade evaluate"),
+    "). ",
+    strong("Votes starve attackers:"),
+    " where nearly all copies vote alike, a changed word hardly moves the votes, and a search that follows scores is "
+    "blind. Robust accuracy by vote is then no evidence of robustness; logit and probability show more of it, and the "
+    "other views of ",
+    code("stockade evaluate"),
+    " most.",
+)
+_VOTES = (
+    "Of the copies that choose the class; entropy with natural logarithm, mean over texts. The paper has 0.025, 0.036, "
+    "0.102 and 0.587 at rates of 5, 10, 50 and 90 % on AG-News."
+)
+_DIVERGENCE = (
+    "If words of a set D change, p falls by at most βΔ, where β is the probability that a copy votes for the class "
+    "given that it shows a word of D. The paper takes p for β, because the Jensen–Shannon divergence (JS) between the "
+    f"means of β over {SETS} random sets and p, one pair per text, is below {DIVERGENCE:.1e}. ",
+    strong("That proves nothing:"),
+    " each copy shows equally many words, so it meets the same share of all sets, and the mean of β over all sets is p "
+    "exactly, for every classifier; the divergence measures the noise of its own sampling. Nor would it see a "
+    "difference: both lists are scaled to sum to 1, and if β were p + 0.05 for every text, the divergence would be the "
+    "small number in that column.",
+)
+_CHOSEN = (
+    "An attacker takes no mean. “Chosen word”: for each text the word with the largest β, chosen on one half of the "
+    "copies and measured on the other (on all where a text has no more copies than were asked); means with 95 % "
+    "bootstrap intervals. The last column counts texts of which the published test says that one word may change, and "
+    "no longer says so with the chosen word's β; p and β are estimates there, without the limits that a certificate "
+    "needs."
+)
+_CLAIMS = "Compared as they are, without a test of significance. The paper had other models and data."
+
+
+def masking_document(result: MaskingResult) -> Document:
+    """The whole page."""
+    return study_document(
+        result, about=_about(result), findings=findings(result), blocks=_blocks(result, result.numbers)
+    )
+
+
+def _about(result: MaskingResult) -> Prose:
+    summary, numbers = result.summary, result.numbers
+    budget = f", at most {summary['budget']:,} queries per text" if summary["budget"] else ""
+    models: list[str | Span] = []
+    for rate, reference in [
+        *([] if numbers.undefended is None else [("0 %", numbers.undefended.reference)]),
+        *((_rate(entry), entry.reference) for entry in numbers.rates),
+    ]:
+        models += [f"{', ' if models else ''}{rate} ", code(reference)]
+    return (
+        "Random masking at several mask rates (Zeng et al. 2021). Data ",
+        code(summary["data"]),
+        f", {summary['texts']:,} of {count(summary['total'], 'text')}, seed {summary['seed']}, {summary['copies']:,} "
+        f"masked copies per text{budget}. Models: ",
+        *models,
+        ".",
+    )
+
+
+def findings(result: MaskingResult) -> list[str]:
+    """The study in a few sentences; every one follows from the tables."""
+    rates = result.numbers.rates
+    return [
+        _most_certified(rates),
+        *(sentence for attack in result.attacks for sentence in _most_robust(rates, attack)),
+        *_chosen_words(rates),
+        *_risks(rates),
+        claims_in_short(result.claims),
+    ]
+
+
+def _most_certified(rates: Sequence[RateNumbers]) -> str:
+    medians = {entry.rate: entry.certificates.sound.median_radius for entry in rates}
+    proved = {rate: radius for rate, radius in medians.items() if radius is not None}
+    if not proved:
+        return "At no rate is the class of half of the texts certified."
+    best = max(proved, key=lambda rate: (proved[rate], -rate))
+    (entry,) = (entry for entry in rates if entry.rate == best)
+    printed = _words(entry.certificates.claimed.median_radius)
+    if not proved[best]:
+        return (
+            "At no rate are half of the texts certified against a change of one word. The published procedure prints "
+            f"an MCB of {printed} at a mask rate of {_rate(entry)}, which is {NOT_A_CERTIFICATE}."
+        )
+    return (
+        f"Most is certified at a mask rate of {_rate(entry)}: half of the texts keep their class whatever becomes of "
+        f"{proved[best]} of their words, with an accuracy of {plain_percent(entry.certificates.accuracy['value'])}. "
+        f"The published procedure prints {printed} there, which is {NOT_A_CERTIFICATE}."
+    )
+
+
+def _most_robust(rates: Sequence[RateNumbers], attack: str) -> Iterator[str]:
+    best = []
+    for ensemble in ("logit", "vote"):
+        robust = {_rate(entry): robust_accuracy(entry, ensemble, attack) for entry in rates}
+        measured = {rate: value for rate, value in robust.items() if value is not None}
+        if measured:
+            rate = max(measured, key=lambda rate: measured[rate])
+            best.append(f"{plain_percent(measured[rate])} at {rate} by {ensemble}")
+    if best:
+        yield f"{attack} leaves at most {' and '.join(best)}."
+
+
+def _chosen_words(rates: Sequence[RateNumbers]) -> Iterator[str]:
+    measured = [(entry, entry.check.excess["value"]) for entry in rates]
+    excesses = [f"{excess:+.3f} at {_rate(entry)}" for entry, excess in measured if excess is not None]
+    if excesses:
+        claims = sum(entry.check.claims for entry in rates)
+        broken = sum(entry.check.broken_claims for entry in rates)
+        failing = f" Of {claims:,} claims that one word may change, {broken:,} fail with it." if claims else ""
+        yield (
+            f"β of the word that an attacker chooses is above p by {', '.join(excesses)} on average; the published "
+            f"check sees nothing of it.{failing}"
+        )
+
+
+def _risks(rates: Sequence[RateNumbers]) -> Iterator[str]:
+    risks = [f"{entry.risk.mean:.2f} at {_rate(entry)}" for entry in rates if entry.risk.mean is not None]
+    if risks:
+        yield (
+            "If a tenth of the words is attacked, a copy shows them all with a mean probability of "
+            f"{', '.join(risks)}; it must be below one half."
+        )
+
+
+def _blocks(result: MaskingResult, numbers: MaskingNumbers) -> Iterator[Block]:
+    rates, published = numbers.rates, bool(result.spec.published)
+    yield Heading("Accuracy and certificates", aside="Tables 2 and 3")
+    yield Plot(lambda: rate_plot(rates, published=published), name="rates")
+    yield certificate_table(rates)
+    yield Note(_LEGACY, kind="aside")
+    yield Details("Share of texts certified, by the number of changed words", [curve_table(rates)])
+    if published:
+        yield Details("The paper's numbers", [published_table()], unfolded=True)
+    yield Heading("Robust accuracy against the mask rate", aside="Figure 3")
+    if result.attacks:
+        yield Plot(lambda: attack_plot(numbers, result.attacks), name="attacks")
+        yield attack_table(numbers, result.attacks)
+    else:
+        yield Note(
+            ("No attack was named: ", code("--attack textfooler"), " adds this part in another folder."), "aside"
+        )
+    yield vote_table(rates)
+    yield Heading("Why the published bound is none", aside="Figure 2")
+    yield Plot(lambda: excess_plot(rates), name="excess")
+    yield check_table(rates)
+    yield Note(_CHOSEN, kind="aside")
+    yield Heading("Risk of a rate", aside="equation 10")
+    yield risk_table(rates)
+    yield Heading("What the paper claims, and what is seen here")
+    yield claims_table(result.claims, _CLAIMS)
+
+
+def certificate_table(rates: Sequence[RateNumbers]) -> Table:
+    """Tables 2 and 3."""
+    rows: list[Sequence[str | Cell]] = []
+    for entry in rates:
+        certificates = entry.certificates
+        rows.append(
+            (
+                _rate(entry),
+                percent_cell(certificates.accuracy),
+                percent_cell(certificates.sound.accuracy),
+                _words(certificates.sound.median_radius),
+                plain_percent(certificates.sound.median_rate),
+                Cell(_words(certificates.claimed.median_radius), tone="bad"),
+                Cell(plain_percent(certificates.claimed.median_rate), tone="bad"),
+                Cell(_words(certificates.corrected.median_radius), tone="bad"),
+                Cell(plain_percent(certificates.corrected.median_rate), tone="bad"),
+                f"{certificates.claimed_more:,} of {certificates.texts:,}",
+            )
+        )
+    columns = ("mask rate", "accuracy", "right and certain", "MCB", "MCR")
+    legacy = (f"MCB printed ({NOT_A_CERTIFICATE})", "MCR printed", "MCB − 1", "MCR, one less", "claims too much")
+    return Table((*columns, *legacy), rows, caption=_MEDIANS)
+
+
+def curve_table(rates: Sequence[RateNumbers]) -> Table:
+    """The share of texts that are certified at each radius, soundly."""
+    curves = {_rate(entry): entry.certificates.sound.curve for entry in rates}
+    radii = range(max(map(len, curves.values()), default=0))
+    rows = [
+        (rate, *(plain_percent(curve[radius].share) if radius < len(curve) else "0 %" for radius in radii))
+        for rate, curve in curves.items()
+    ]
+    return Table(("mask rate", *("certain" if not radius else count(radius, "word") for radius in radii)), rows)
+
+
+def published_table() -> Table:
+    """The paper's Tables 2 and 3."""
+    rows = [
+        (
+            row.data,
+            f"{100 * row.rate:.0f} %",
+            f"{row.accuracy:.1f} %",
+            _words(row.median_radius),
+            _words(row.corrected),
+            NOT_AVAILABLE if row.median_rate is None else f"{row.median_rate:g} %",
+        )
+        for row in PUBLISHED
+    ]
+    columns = ("data", "mask rate", "accuracy", "MCB as printed", "MCB − 1", "MCR as printed")
+    return Table(columns, rows, caption=_PUBLISHED)
+
+
+def attack_table(numbers: MaskingNumbers, attacks: Sequence[str]) -> Table:
+    """Figure 3 as numbers."""
+    ensembles: list[tuple[str, str, dict[str, AttackNumbers]]] = []
+    if numbers.undefended is not None:
+        ensembles.append(("0 %", "undefended", dict(numbers.undefended.attacks)))
+    for entry in numbers.rates:
+        ensembles += [(_rate(entry), ensemble, dict(cells)) for ensemble, cells in entry.attacks.items()]
+    rows = [
+        (
+            rate,
+            ensemble,
+            plain_percent(next((cell.clean_accuracy["value"] for cell in cells.values()), None)),
+            *(percent_cell(cells[attack].robust_accuracy) if attack in cells else NOT_AVAILABLE for attack in attacks),
+            *(number(cells[attack].mean_queries) if attack in cells else NOT_AVAILABLE for attack in attacks),
+        )
+        for rate, ensemble, cells in ensembles
+    ]
+    robust, queries = ([f"{what}, {attack}" for attack in attacks] for what in ("robust", "queries"))
+    return Table(("mask rate", "ensemble", "clean", *robust, *queries), rows, caption=_ROBUST, numeric=range(2, 3 + 2 * len(attacks)), grouped=1)
+
+
+def vote_table(rates: Sequence[RateNumbers]) -> Table:
+    """How much votes tell a search."""
+    votes = {_rate(entry): entry.certificates.votes for entry in rates}
+    rows = [(rate, number(cell.entropy, 3), plain_percent(cell.unanimous, 0)) for rate, cell in votes.items()]
+    return Table(("mask rate", "mean entropy of the votes", "texts on which all copies agree"), rows, caption=_VOTES)
+
+
+def check_table(rates: Sequence[RateNumbers]) -> Table:
+    """The published check, and what one word does."""
+    rows: list[Sequence[str | Cell]] = []
+    for entry in rates:
+        check = entry.check
+        rows.append(
+            (
+                _rate(entry),
+                *(_tiny(check.divergence[str(size)]) for size in SIZES),
+                _tiny(check.divergence_if_fatal),
+                ranged_cell(check.random_excess, 4),
+                ranged_cell(check.excess, 3),
+                number(None if check.largest is None else check.largest.excess, 3),
+                f"{check.broken_claims:,} of {check.claims:,}",
+            )
+        )
+    sizes = (f"JS, {count(size, 'word')}" for size in SIZES)
+    chosen = ("β − p, random word", "β − p, chosen word", "largest", "claims for one word that fail then")
+    return Table(("mask rate", *sizes, "JS if β were p + 0.05", *chosen), rows, caption=_DIVERGENCE)
+
+
+def risk_table(rates: Sequence[RateNumbers]) -> Table:
+    """Equation 10."""
+    rows: list[Sequence[str | Cell]] = []
+    for entry in rates:
+        risk = entry.risk
+        at_median = NOT_AVAILABLE if risk.at_median is None else f"{risk.at_median:.3f} ({risk.median_words} words)"
+        lowest = plain_percent(risk.lowest_rate, 0)
+        rows.append((_rate(entry), number(risk.mean, 3), percent_cell(risk.safe), at_median, lowest))
+    short = max((entry.risk.too_short for entry in rates), default=0)
+    too_short = f" {count(short, 'text is', 'texts are')} so short that no word would be attacked, and left out."
+    caption = (
+        f"The probability that a copy shows all attacked words, if a share of γ = {GAMMA} of the words is attacked, "
+        "over the lengths of the texts. It must be ",
+        strong("below"),
+        f" 0.5, else most copies hold the whole attack; the paper asks for more than 0.5 by mistake."
+        f"{too_short if short else ''} The last column is the lowest rate, in steps of 5 %, with a risk below 0.5 at "
+        "the median length.",
+    )
+    columns = ("mask rate", "mean risk", "texts with a risk below 0.5", "at the median length", "lowest rate for that")
+    return Table(columns, rows, caption=caption)
+
+
+def _rate(entry: RateNumbers) -> str:
+    return f"{100 * entry.rate:g} %"
+
+
+def _words(radius: int | None) -> str:
+    return NOT_AVAILABLE if radius is None else str(radius)
+
+
+def _tiny(value: float | None) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:.1e}"
