@@ -116,7 +116,7 @@ def test_a_certificate_that_was_tampered_with_is_found(stockade: Stockade, folde
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["python:victim:predict", "data.jsonl"], "this one stands in no defense: add --defense ranmask:rate=0.7"),
+        (["python:victim:predict", "data.jsonl"], "this one has no defense: add --defense ranmask:rate=0.7"),
         ([*MODEL, "--method", "ranmask-gp"], 'Did you mean "ranmask-gap"?'),
         ([*MODEL, "--method", "position-partition"], "add --defense partition:by=position"),
         ([*MODEL, "--alpha", "0"], "expected a chance between 0 and 1"),
