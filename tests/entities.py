@@ -22,4 +22,5 @@ class ListFinder:
         pattern = regex.compile(r"\b(?:" + "|".join(map(regex.escape, longest_first)) + r")\b", regex.IGNORECASE)
         by_name = {entity.lower(): kind for entity, kind in self.types.items()}
         for string in strings:
-            yield tuple(Mention(*match.span(), by_name[match.group().lower()]) for match in pattern.finditer(string))
+            matches = pattern.finditer(string)
+            yield tuple(Mention(match.start(), match.end(), by_name[match.group().lower()]) for match in matches)

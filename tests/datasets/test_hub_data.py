@@ -75,7 +75,7 @@ class FakeLibrary:
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", FakeLibrary())  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "datasets", FakeLibrary())
 
 
 @pytest.mark.usefixtures("library")

@@ -58,7 +58,12 @@ def tiny_tokenizer(maximum: int = 1_000_000_000_000) -> PreTrainedTokenizerFast:
 
 def tiny_bert(**options: Any) -> BertForSequenceClassification:
     torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
     config = BertConfig(vocab_size=len(WORDS), max_position_embeddings=24, initializer_range=0.5, **sizes, **options)
     return BertForSequenceClassification(config).eval()
 

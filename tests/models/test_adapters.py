@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from stockade.core.errors import ModelError, OptionError
+from stockade.core.protocols import Probabilities
+from stockade.core.text import TextInput
 from stockade.models import adapters
 from stockade.models.adapters import AdapterRegistry, LoadOptions, load_model, register_model
 from stockade.models.huggingface import HuggingFaceClassifier
@@ -19,14 +22,13 @@ from stockade.models.python import CallableClassifier
 class Coin:
     """An object that only the adapter below takes."""
 
-    labels = ("tails", "heads")
     deterministic = True
 
-    def __init__(self, heads: float) -> None:
-        self.heads = heads
+    def __init__(self, heads: float, labels: Sequence[str] = ("tails", "heads")) -> None:
+        self.heads, self.labels = heads, tuple(labels)
 
-    def predict_proba(self, texts: list[str]) -> Any:
-        return np.array([[1 - self.heads, self.heads] for _ in texts])
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
+        return np.array([[1 - self.heads, self.heads] for _ in inputs])
 
 
 class CoinAdapter:
@@ -35,10 +37,9 @@ class CoinAdapter:
     def matches(self, model: object) -> bool:
         return isinstance(model, float) or str(model).startswith("coin:")
 
-    def load(self, model: Any, options: LoadOptions) -> Coin:
-        coin = Coin(float(str(model).removeprefix("coin:")))
-        coin.labels = tuple(options.labels or coin.labels)  # type: ignore[assignment]
-        return coin
+    def load(self, model: object, options: LoadOptions) -> Coin:
+        heads = float(str(model).removeprefix("coin:"))
+        return Coin(heads) if options.labels is None else Coin(heads, options.labels)
 
 
 @pytest.fixture

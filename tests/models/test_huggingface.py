@@ -11,6 +11,7 @@ from transformers import BertTokenizerLegacy, RobertaConfig, RobertaForSequenceC
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.protocols import EncodingClassifier, Fingerprinted
+from stockade.core.text import TextInput
 from stockade.models.adapters import load_model
 from stockade.models.encoding import length_batches, maximum_length
 from stockade.models.huggingface import HuggingFaceClassifier
@@ -27,7 +28,7 @@ TEXTS = [
 ]
 
 
-def reference(model: Any, tokenizer: Any, text: Any) -> np.ndarray:
+def reference(model: Any, tokenizer: Any, text: TextInput) -> Any:
     """One text alone through transformers' own front door."""
     parts = (text,) if isinstance(text, str) else text
     with torch.inference_mode():
@@ -54,7 +55,7 @@ def test_a_batch_answers_like_each_text_alone_through_transformers(bert: Any, to
 
 def test_pairs_carry_their_segments_and_may_stand_beside_single_texts(bert: Any, tokenizer: Any) -> None:
     classifier = HuggingFaceClassifier(bert, tokenizer)
-    inputs = [
+    inputs: list[TextInput] = [
         ("the film was great", "the film was bad"),
         "the film",
         ("a", ""),
@@ -88,7 +89,12 @@ def test_long_texts_are_cut_to_what_the_model_can_read(bert: Any, tokenizer: Any
 
 
 def test_roberta_positions_begin_behind_the_padding_index(tokenizer: Any) -> None:
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    sizes: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+    }
     config = RobertaConfig(vocab_size=len(WORDS), max_position_embeddings=20, pad_token_id=1, **sizes)
     model = RobertaForSequenceClassification(config)
     assert maximum_length(tokenizer, model) == 18
@@ -108,7 +114,7 @@ def test_a_slow_tokenizer_gives_the_same_ids(tmp_path: Any, bert: Any) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS), encoding="utf-8")
     slow = BertTokenizerLegacy(str(tmp_path / "vocab.txt"), model_input_names=tiny_tokenizer().model_input_names)
     assert not slow.is_fast
-    inputs = [*TEXTS, ("the film", "was bad"), ("the film", ""), "film " * 50]
+    inputs: list[TextInput] = [*TEXTS, ("the film", "was bad"), ("the film", ""), "film " * 50]
     fast = HuggingFaceClassifier(bert, tiny_tokenizer())
     assert [encoded.key for encoded in HuggingFaceClassifier(bert, slow).encode(inputs)] == [
         encoded.key for encoded in fast.encode(inputs)

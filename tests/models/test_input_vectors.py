@@ -182,7 +182,7 @@ def test_the_service_answers_each_request_with_its_own_rows(model: HuggingFaceCl
     assert isinstance(model, NoisedClassifier)
     rows: list[int] = []
     service = WhiteBoxService(model, lambda count, seconds: rows.append(count))
-    requests = [Importance(text, objective) for text in TEXTS for objective in ("loss_pred", "half_sq_norm")]  # type: ignore[arg-type]
+    requests = [Importance(text, objective) for text in TEXTS for objective in ("loss_pred", "half_sq_norm")]
     answers = service.answer_importance([*requests, Importance(TEXT)])
     assert answers[0] == answers[-1]
     for request, answer in zip(requests, answers, strict=False):

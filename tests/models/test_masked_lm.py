@@ -5,6 +5,7 @@ unexpected words are, against the network asked directly.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -59,7 +60,12 @@ def test_pieces_and_special_tokens_are_marked(default_masked_lm: MaskedLM) -> No
 def test_another_masked_lm_is_read_from_a_folder(tmp_path: Path) -> None:
     torch.manual_seed(0)
     tokenizer = PreTrainedTokenizerFast.from_pretrained(minilm_folder())
-    size = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    size: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
     network = BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), **size)).eval()
     network.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
@@ -128,7 +134,12 @@ def test_words_fit_into_a_text_as_long_as_the_window(default_masked_lm: MaskedLM
 @pytest.fixture(scope="module")
 def network() -> BertForMaskedLM:
     torch.manual_seed(1)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    sizes: dict[str, Any] = {
+        "hidden_size": 16,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+    }
     config = BertConfig(vocab_size=len(WORDS), max_position_embeddings=32, initializer_range=0.5, **sizes)
     return BertForMaskedLM(config).eval()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -21,7 +22,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[MaskedLM, BertForMas
     torch.manual_seed(0)
     folder: Path = tmp_path_factory.mktemp("tiny")
     tokenizer = PreTrainedTokenizerFast.from_pretrained(minilm_folder())
-    size = {
+    size: dict[str, Any] = {
         "hidden_size": 32,
         "num_hidden_layers": 2,
         "num_attention_heads": 2,

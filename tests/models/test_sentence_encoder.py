@@ -31,7 +31,8 @@ def test_vectors_are_those_of_sentence_transformers(monkeypatch: pytest.MonkeyPa
 def test_a_vector_is_the_mean_of_the_last_layer_at_length_one_in_any_batch() -> None:
     encoder = SentenceEncoder()
     vectors = encoder.embed(TEXTS)
-    assert (vectors.shape, vectors.dtype) == ((22, 384), np.float32)
+    assert vectors.shape == (22, 384)
+    assert vectors.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
     tokenizer = AutoTokenizer.from_pretrained(minilm_folder())
     network = BertModel.from_pretrained(minilm_folder())

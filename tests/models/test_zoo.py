@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ def lstm(**options: Any) -> LstmForSequenceClassification:
     return LstmForSequenceClassification(LstmConfig(vocab_size=SIZE, embedding_size=8, hidden_size=6, **options)).eval()
 
 
-MODELS = {
+MODELS: dict[str, Callable[[], Any]] = {
     "cnn": cnn,
     "lstm": lstm,
     "lstm-mean": lambda: lstm(pooling="mean"),

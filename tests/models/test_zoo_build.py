@@ -24,6 +24,7 @@ SENTENCES = split_words(TEXTS * 3)
 
 
 def test_words_with_a_vector_begin_at_it_and_the_others_near_zero() -> None:
+    model: Any
     model, tokenizer = build_model("CNN-W-GloVe-1", TEXTS, LABELS, sources=sources())
     table, numbers = model.get_input_embeddings().weight.detach().numpy(), tokenizer.get_vocab()
     assert not table[0].any()
@@ -208,9 +209,12 @@ def test_a_checkpoint_is_never_replaced_in_silence(name: str) -> None:
 
 
 def test_a_checkpoint_gets_a_new_head(tmp_path: Path) -> None:
-    bert = tiny_bert()
+    bert: Any = tiny_bert()
     bert.save_pretrained(tmp_path)
     tiny_tokenizer().save_pretrained(tmp_path)
+    model: Any
+    same: Any
+    again: Any
     checkpoint = Sources(checkpoint=tmp_path)
     model, _ = build_model("bert", PAIRS, ["a", "b", "c"], sources=checkpoint, options={"hidden_dropout_prob": 0.3})
     assert model.classifier.weight.shape[0] == 3

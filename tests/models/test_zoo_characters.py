@@ -115,7 +115,7 @@ def test_a_convolution_over_distinct_words_learns_like_the_plain_one() -> None:
 
 def test_a_word_small_enough_to_compute_by_hand() -> None:
     sizes = CharacterSizes(character_size=1, character_widths=(2,), character_filters=1)
-    model = CharacterReader(6, sizes, BLANK, [])
+    model: Any = CharacterReader(6, sizes, BLANK, [])
     with torch.no_grad():
         model.embedding.weight.copy_(torch.tensor([[0.0], [99.0], [0.0], [1.0], [2.0], [-4.0]]))
         model.convolutions[0].weight.copy_(torch.tensor([[[1.0, 10.0]]]))
@@ -136,7 +136,8 @@ def test_of_a_long_word_the_first_characters_count() -> None:
 
 
 def test_a_zeroed_word_is_a_word_of_zero_vectors_between_its_blanks() -> None:
-    model, (ids, mask) = reader(), padded([[3, 4, BLANK, 5, 6], [3, 4, BLANK, 7]])
+    model: Any = reader()
+    ids, mask = padded([[3, 4, BLANK, 5, 6], [3, 4, BLANK, 7]])
     shown = torch.ones_like(ids)
     shown[:, 3:] = 0
     handle = model.embedding.register_forward_hook(lambda _module, _inputs, vectors: vectors * shown.unsqueeze(2))
