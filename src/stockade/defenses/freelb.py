@@ -39,14 +39,8 @@ class FreeLb:
 
     Parameters
     ----------
-    steps
-        K, the steps of the ascent.
-    step_size
-        The length of each step.
-    start_norm
-        About the norm of the random perturbation that the ascent begins with.
-    max_norm
-        The radius of the ball that the perturbation is projected onto; 0 for no limit.
+    steps, step_size, start_norm, max_norm
+        As in `Pgd`; `steps` is K.
     """
 
     steps: int = 2
