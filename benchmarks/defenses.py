@@ -4,19 +4,19 @@
         [--epochs 2 --masked-epochs 6] [--glove FILE] [--rows FACT RanMASK …] [--attacks textfooler …] \\
         [--textfooler-only FuSE FIVE] [--out FOLDER] [--json FILE]
 
-For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each training
-defense; FACT has the seed of the retrained twin, so that only the defense is between them. TextFooler's successes
-against the undefended model, on --premade texts, are the pre-made set. Every row is then evaluated as `stockade
-evaluate` does: directly and in all ways that apply to it, on the same test texts. A cell is the mean over seeds, with a
-95 % t-interval; under an attack robust accuracy the direct way / by text over all ways; *worst* is the share of texts
-that survive everything. p is an exact test of the worst case against the undefended model, by text: the trained seeds
-of a text go together (sign flips of how many more seeds it survives with; of one seed that is McNemar's test), and `+8
-−1` are texts that survive with more seeds in the defense, and without it. It speaks of other texts for these models,
-the intervals of other models for these texts. Below the table, the same test for what the papers claim of single
-attacks, attacked directly as they did, and with a text counted as robust only if no way of that attack fools it.
-DeepWordBug comes as its paper describes it (words chosen once, up to 30 letters changed) and as TextAttack has it,
-which is what RanMASK's authors attacked with. What is finished in --out is read, not repeated, so several processes can
-share the seeds, and a last one prints the table.
+For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each
+training defense; FACT has the seed of the retrained twin, so that only the defense is between them. TextFooler's
+successes against the undefended model, on --premade texts, are the pre-made set. Every row is then evaluated as
+`stockade evaluate` does: directly and in all views that apply to it, on the same test texts. A cell is the mean over
+seeds, with a 95 % t-interval; under an attack robust accuracy in the direct view / by text over all views; *worst* is
+the share of texts that survive everything. p is an exact test of the worst case against the undefended model, by
+text: the trained seeds of a text go together (sign flips of how many more seeds it survives with; of one seed that is
+McNemar's test), and `+8 −1` are texts that survive with more seeds in the defense, and without it. It speaks of other
+texts for these models, the intervals of other models for these texts. Below the table, the same test for what the
+papers claim of single attacks, attacked directly as they did, and with a text counted as robust only if no view of
+that attack fools it. DeepWordBug comes as its paper describes it (words chosen once, up to 30 letters changed) and as
+TextAttack has it, which is what RanMASK's authors attacked with. What is finished in --out is read, not repeated, so
+several processes can share the seeds, and a last one prints the table.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from scipy.stats import t as student
 
 import stockade as st
 from stockade.core.records import Record
-from stockade.evaluation.grid import folder_names
-from stockade.evaluation.measures import compared
-from stockade.evaluation.outcomes import cell_fates, fates
+from stockade.workflows.evaluate.analysis import AttackShares
+from stockade.workflows.evaluate.measures import compared
+from stockade.workflows.evaluate.outcomes import cell_outcomes, row_outcomes
 
 TEXTFOOLER = "textfooler"
 ATTACKS = (TEXTFOOLER, "bert-attack", "deepwordbug", "deepwordbug@textattack")
@@ -111,7 +111,7 @@ def attacks_on(options: argparse.Namespace, row: Row) -> tuple[str, ...]:
 
 def trained(options: argparse.Namespace, name: str, seed: int) -> Path:
     """The folder of a model, trained now unless it is there."""
-    folder = options.out / f"seed-{seed}" / "models" / name.replace(" ", "")
+    folder: Path = options.out / f"seed-{seed}" / "models" / name.replace(" ", "")
     base = options.out / f"seed-{seed}" / "models" / "undefended"
     recipe = recipes(options.rate, base)[name]
     sources = {"glove": str(options.glove)} if options.glove else {}
@@ -134,7 +134,7 @@ def trained(options: argparse.Namespace, name: str, seed: int) -> Path:
 
 def premade(options: argparse.Namespace, seed: int) -> Path:
     """TextFooler's successes against the undefended model."""
-    folder = options.out / f"seed-{seed}"
+    folder: Path = options.out / f"seed-{seed}"
     path = folder / "textfooler-on-undefended.jsonl"
     if not path.exists():
         st.attack(
@@ -146,13 +146,15 @@ def premade(options: argparse.Namespace, seed: int) -> Path:
             resume=(folder / "premade").exists(),
             similarity=False,
         )
-        rows = [{"text": one.adversarial, "label": one.label} for one in premade_records(options, seed)]
+        rows = [{"text": record.adversarial, "label": record.label} for record in premade_records(options, seed)]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
 def premade_records(options: argparse.Namespace, seed: int) -> list[Record]:
-    return list(st.Run(options.out / f"seed-{seed}" / "premade").records("textfooler", "success"))
+    run = st.load(options.out / f"seed-{seed}" / "premade")
+    assert isinstance(run, st.AttackResult)
+    return list(run.records("textfooler", "success"))
 
 
 def evaluation_folder(options: argparse.Namespace, row: Row, seed: int) -> Path:
@@ -160,18 +162,18 @@ def evaluation_folder(options: argparse.Namespace, row: Row, seed: int) -> Path:
     return Path(options.out) / f"seed-{seed}" / "evaluations" / name
 
 
-def evaluated(options: argparse.Namespace, row: Row, seed: int) -> st.Evaluation:
+def evaluated(options: argparse.Namespace, row: Row, seed: int) -> st.EvaluateResult:
     folder = evaluation_folder(options, row, seed)
     return st.evaluate(
         str(trained(options, row.model, seed)),
         options.test,
-        attacks=attacks_on(options, row),
-        defenses=[row.chain],
-        premade=[premade(options, seed)],
+        attacks_on(options, row),
+        row.chain,
+        premade=premade(options, seed),
         limit=options.texts,
         out=folder,
         resume=folder.exists(),
-        expectation=options.expectation,
+        eot_samples=options.eot_samples,
     )
 
 
@@ -183,8 +185,8 @@ def tested(before: Survivors, after: Survivors) -> str:
     more: Counter[str] = Counter()
     for (seed, text), survives in after.items():
         more[text] += survives - before[seed, text]
-    found = compared(more)
-    return f"{found['p']:.2g} (+{found['gained']} −{found['lost']})"
+    test = compared(more)
+    return f"{test.p:.2g} (+{test.gained} −{test.lost})"
 
 
 def paired(before: Survivors, after: Survivors) -> str:
@@ -194,29 +196,29 @@ def paired(before: Survivors, after: Survivors) -> str:
 
 
 def robust(options: argparse.Namespace, row: Row, attack: str, direct: bool) -> Survivors:
-    """Whether each text survives an attack the direct way, or in all ways: what the table counts."""
-    found: dict[tuple[int, str], bool] = {}
+    """Whether each text survives an attack in the direct view, or in all views: what the table counts."""
+    survivors: dict[tuple[int, str], bool] = {}
     for seed in options.seeds:
-        (place,) = evaluation_folder(options, row, seed).glob(f"models/*/{folder_names([row.chain])[0]}")
-        answers = json.loads((place / "answers-0.json").read_text(encoding="utf-8"))
-        cells = {
-            way: {one.id: one.status for one in st.Run(place / attack / f"{way}-0").records(attack)}
-            for way in (["direct"] if direct else answers["ways"])
-        }
-        came_of = cell_fates(cells["direct"]) if direct else fates(answers, list(cells.values()))
-        found |= {(seed, text): fate == "robust" for text, fate in came_of.items()}
-    return found
+        result = st.load(evaluation_folder(options, row, seed))
+        assert isinstance(result, st.EvaluateResult)
+        (grid_row,) = (grid_row for grid_row in result.grid_rows if grid_row.defense == row.chain)
+        if direct:
+            outcomes = cell_outcomes(grid_row.cells[attack, "direct", result.grid.seeds[0]].statuses)
+        else:
+            outcomes = row_outcomes(grid_row, result.grid.seeds[0], [attack]) or {}
+        survivors |= {(seed, text): outcome == "robust" for text, outcome in outcomes.items()}
+    return survivors
 
 
 def right_on_premade(options: argparse.Namespace, name: str) -> Survivors:
     """Whether a model gets each pre-made text right, known by its original, of which each seed has its own version."""
-    found: dict[tuple[int, str], bool] = {}
+    survivors: dict[tuple[int, str], bool] = {}
     for seed in options.seeds:
         model = st.load_model(str(trained(options, name, seed)))
         rows = premade_records(options, seed)
         answers = model.predict_proba([row.adversarial or "" for row in rows]).argmax(1)
-        found |= {(seed, row.id): model.labels[at] == row.label for at, row in zip(answers, rows, strict=True)}
-    return found
+        survivors |= {(seed, row.id): model.labels[at] == row.label for at, row in zip(answers, rows, strict=True)}
+    return survivors
 
 
 def claims(options: argparse.Namespace, rows: Mapping[str, Row]) -> Iterator[str]:
@@ -230,50 +232,57 @@ def claims(options: argparse.Namespace, rows: Mapping[str, Row]) -> Iterator[str
             if name not in rows or attack not in attacks_on(options, rows[name]):
                 continue
             before = robust(options, bare, attack, direct=True)
-            for direct, told in ((True, "directly"), (False, "in all ways")):
+            for direct, how in ((True, "directly"), (False, "in all views")):
                 pair = paired(before, robust(options, rows[name], attack, direct))
-                yield f"undefended → {name}, {attack} {told}: {pair}"
+                yield f"undefended → {name}, {attack} {how}: {pair}"
 
 
 def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
-    found = {seed: evaluated(options, row, seed) for seed in options.seeds}
+    defended = {seed: evaluated(options, row, seed) for seed in options.seeds}
     attacks = attacks_on(options, row)
-    base = {seed: evaluated(options, Row("undefended"), seed) for seed in found}
-    numbers = {seed: one.row(row.chain) for seed, one in found.items()}
+    base = {seed: evaluated(options, Row("undefended"), seed) for seed in defended}
+    rows = [result.row(row.chain) for result in defended.values()]
     before, after = (
-        {(seed, text): fate == "robust" for seed, one in rows.items() for text, fate in one.fates(chain).items()}
-        for rows, chain in ((base, "none"), (found, row.chain))
+        {
+            (seed, text): outcome == "robust"
+            for seed, result in results.items()
+            for text, outcome in result.outcomes(chain).items()
+        }
+        for results, chain in ((base, "none"), (defended, row.chain))
     )
     worst = {
-        "worst": over_seeds([one["worst"]["robust_accuracy"]["value"] for one in numbers.values()]),
+        "worst": over_seeds([numbers.worst.robust_accuracy.value for numbers in rows]),
         "p": tested(before, after) if row.name != "undefended" else "–",
     }
     return {
         "defense": row.name,
-        "clean": over_seeds([one["clean"]["accuracy"]["value"] for one in numbers.values()]),
-        "macro F1": over_seeds([one["clean"]["macro_f1"]["value"] for one in numbers.values()]),
-        "pre-made": over_seeds([next(iter(one["premade"].values()))["value"] for one in numbers.values()]),
+        "clean": over_seeds([numbers.clean.accuracy.value for numbers in rows]),
+        "macro F1": over_seeds([numbers.clean.macro_f1.value for numbers in rows]),
+        "pre-made": over_seeds([next(iter(numbers.premade.values())).value for numbers in rows]),
         **{
-            attack: under_attack([one["attacks"][attack] for one in numbers.values()]) if attack in attacks else "–"
+            attack: under_attack([numbers.attacks[attack] for numbers in rows]) if attack in attacks else "–"
             for attack in options.attacks
         },
         **({"worst": "–", "p": "–"} if attacks != tuple(options.attacks) else worst),
     }
 
 
-def under_attack(found: Sequence[Mapping[str, Any]]) -> str:
-    """Robust accuracy the direct way, and over all ways where there are others."""
-    direct = over_seeds([one["ways"]["direct"]["robust_accuracy"]["value"] for one in found])
-    if len(found[0]["ways"]) == 1:
+def under_attack(shares: Sequence[AttackShares]) -> str:
+    """Robust accuracy in the direct view, and over all views where there are others."""
+    direct = over_seeds([attack.views["direct"].robust_accuracy.value for attack in shares])
+    if len(shares[0].views) == 1:
         return direct
-    return f"{direct} / {over_seeds([one['robust_accuracy']['value'] for one in found])}"
+    return f"{direct} / {over_seeds([attack.robust_accuracy.value for attack in shares])}"
 
 
-def over_seeds(values: Sequence[float]) -> str:
-    mean = 100 * fmean(values)
-    if len(values) < 2:
+def over_seeds(values: Sequence[float | None]) -> str:
+    measured = [value for value in values if value is not None]
+    if not measured:
+        return "n/a"
+    mean = 100 * fmean(measured)
+    if len(measured) < 2:
         return f"{mean:.1f}"
-    half = 100 * student.ppf(0.975, len(values) - 1) * stdev(values) / len(values) ** 0.5
+    half = 100 * student.ppf(0.975, len(measured) - 1) * stdev(measured) / len(measured) ** 0.5
     return f"{mean:.1f} ± {half:.1f}"
 
 
@@ -292,7 +301,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=100)
     parser.add_argument("--rate", type=float, default=0.3)
     parser.add_argument("--five", default="five", help="FIVE with options for the model, as `stockade tune` finds them")
-    parser.add_argument("--expectation", type=int, default=5)
+    parser.add_argument("--eot-samples", type=int, default=5)
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--masked-epochs", type=int, help="of RanMASK, whose texts are never twice the same")
     parser.add_argument("--glove", type=Path)
@@ -308,16 +317,16 @@ def main() -> None:
         for row in table_rows(options.rate, options.copies, options.five)
         if not options.rows or row.name in options.rows
     ]
-    found = []
+    table = []
     for row in rows:
-        found.append(measure(options, row))
-        if len(found) == 1:
-            show({name: name for name in found[0]})
-            show(dict.fromkeys(found[0], "---"))
-        show(found[-1])
+        table.append(measure(options, row))
+        if len(table) == 1:
+            show({name: name for name in table[0]})
+            show(dict.fromkeys(table[0], "---"))
+        show(table[-1])
     print("\n" + "\n".join(f"- {line}" for line in claims(options, {row.name: row for row in rows})), flush=True)
     if options.json is not None:
-        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,0 @@
-"""Evaluation that cannot flatter: models in defenses under attacks, on the same texts, the worst case by text."""
