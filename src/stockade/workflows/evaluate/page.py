@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from stockade.report.charts import Point, plot_points
 from stockade.report.document import Block, Bullets, Details, Document, Heading, Note, Plot, code
 from stockade.report.figures import GRID, INK, MARKERS, PALETTE, draw_plot, legend_beside, shortened
 from stockade.report.numbers import count
+from stockade.report.render_json import indented
 from stockade.workflows.evaluate.analysis import Analysis, Row
 from stockade.workflows.evaluate.measures import Measure
 from stockade.workflows.evaluate.result import EvaluateResult
@@ -39,7 +39,7 @@ def evaluation_document(result: EvaluateResult) -> Document:
         *_failures(analysis),
         *_trade(analysis, result.grid.models, result.grid.defenses),
         *_sections(analysis, result),
-        Details("How it was made", json.dumps(made_with, indent=2, ensure_ascii=False)),
+        Details("How it was made", indented(made_with)),
     ]
     return Document(title=f"Evaluation {result.name}", about=about(summary), blocks=blocks, data=summary)
 

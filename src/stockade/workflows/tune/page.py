@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Plot, Table, code
 from stockade.report.figures import CLEAN, GRID, INK, ROBUST, draw_panels, draw_plot
 from stockade.report.numbers import NOT_AVAILABLE, count, number
-from stockade.workflows.attack.page import manifest_text
+from stockade.report.render_json import indented
 from stockade.workflows.tune.objective import averaged_in_retries
 from stockade.workflows.tune.ranges import LOGARITHMIC
 from stockade.workflows.tune.result import TuneResult
@@ -30,7 +30,7 @@ def tune_document(result: TuneResult) -> Document:
         Plot(lambda: options_plot(rated, logarithmic), "The objective by the value of each option.", "tune-options"),
         Heading("Trials"),
         trial_table(result),
-        Details("Manifest", manifest_text(result.manifest)),
+        Details("Manifest", indented(result.manifest.described())),
     ]
     return Document(title=f"Search {result.name}", about=about(result), blocks=blocks, data=result.summary)
 

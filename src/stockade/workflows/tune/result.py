@@ -114,7 +114,7 @@ class TuneResult(Result):
         return tune_document(self)
 
     def verify(self, model: object = None, *, trust: bool = False) -> Verification:
-        """Check that objectives follow from accuracies, and rate the best options again.
+        """Check that objectives follow from accuracies; rate the best options again, if model and data can be found.
 
         Parameters
         ----------
@@ -132,11 +132,11 @@ class TuneResult(Result):
                 if trial.objective is None or abs(trial.objective - expected) > 1e-9 or trial.robust > trial.clean:
                     problems.append(f"trial {trial.number}: the objective does not follow from the accuracies")
         best = self.best
-        if best is None:
-            return Verification(len(self.trials), tuple(problems))
         if model is None:
             self.check_trust(trust)
         spec = self.spec if model is None else self.spec.changed({"model": model})
+        if best is None or spec.lost_objects():
+            return Verification(len(self.trials), tuple(problems))
         again = Objective(spec, Runtime()).rate(best.number, best.options)
         for name in ("clean", "robust"):
             before, now = getattr(best, name), getattr(again, name)

@@ -65,13 +65,21 @@ def _defense(value: object, info: ValidationInfo) -> SearchedDefense:
     if isinstance(value, str):
         fixed = tuple(parse_options("--defense", named.name, value.partition(":")[2]))
     else:
-        defaults = option_defaults(type(named.defense))
-        preset = DEFENSES[named.name].presets.get(named.preset, {}) if named.name in DEFENSES else {}
-        unset = {**defaults, **validated(named.name, type(named.defense), preset)}
-        fixed = tuple(name for name in defaults if getattr(named.defense, name) != unset[name])
+        named, fixed = _fixed_of_object(named)
     if not hasattr(named.defense, "answer"):
         raise OptionError(f"{named.name} changes how a model is trained; only defenses that act when asked are tuned.")
     return SearchedDefense(named, fixed)
+
+
+def _fixed_of_object(named: NamedDefense) -> tuple[NamedDefense, tuple[str, ...]]:
+    """Of an object those options are fixed that are not the default."""
+    kind = type(named.defense)
+    entry = DEFENSES.get(named.name)
+    if entry is not None:
+        named = replace(named, preset=entry.default_preset)
+    preset = {} if entry is None else validated(named.name, kind, entry.presets[entry.default_preset])
+    defaults = {**option_defaults(kind), **preset}
+    return named, tuple(name for name, default in defaults.items() if getattr(named.defense, name) != default)
 
 
 def _ranges(value: object, info: ValidationInfo) -> dict[str, Range]:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from stockade.core.errors import OptionError
+from stockade.core.named import CUSTOM
 from stockade.experiment.store import Codec
 from stockade.workflows.tune.ranges import Value
 
-DEFAULT_PRESET = "paper"
+_UNWRITTEN = ("paper", CUSTOM)
+"""Presets that a reference need not name: the default of every defense, and that of an object without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def written_options(options: Mapping[str, Value]) -> str:
 def reference(name: str, preset: str, options: Mapping[str, Value]) -> str:
     """A defense with these options, as `--defense` takes it."""
     written = ",".join(f"{key}={_written(value)}" for key, value in sorted(options.items()))
-    named = name if preset == DEFAULT_PRESET else f"{name}@{preset}"
+    named = name if preset in _UNWRITTEN else f"{name}@{preset}"
     return f"{named}:{written}" if written else named
 
 
