@@ -96,15 +96,18 @@ class Replayed:
         return np.eye(self.classes)[votes]
 
 
+def defense_of(options: argparse.Namespace, name: str) -> str:
+    return DEFENSES[name].format(rate=options.rate, groups=options.groups, kept=round(1 - options.rate, 3))
+
+
 def trained(options: argparse.Namespace, name: str) -> Path:
     """The folder of a model, trained now unless it is there."""
     folder: Path = options.out / "models" / name
-    defense = DEFENSES[name].format(rate=options.rate, groups=options.groups, kept=round(1 - options.rate, 3))
     st.train(
         options.train,
         options.arch,
         out=folder,
-        defenses=[defense],
+        defenses=[defense_of(options, name)],
         sources={"glove": str(options.glove)} if options.glove else {},
         seed=options.seed,
         resume=folder.exists(),
@@ -254,7 +257,7 @@ def real(options: argparse.Namespace, model: Path, method: str) -> dict[str, Any
 def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
     if "ranmask" in options.methods:
         folder = trained(options, "ranmask")
-        model = st.ModelOptions(device="cpu").load(str(folder))
+        model = st.defend(str(folder), defense_of(options, "ranmask"), model_options=st.ModelOptions(device="cpu"))
         logs = vote_log(options, model)
         classes = len(model.labels)
         for name in ("ranmask-gap", "ranmask-lf"):
