@@ -78,7 +78,7 @@ def sampled(certificate: Certificate) -> SampledEvidence:
 
 def unanimous(distribution: Any, plan: Plan, copies: int) -> SampledEvidence:
     """As if all copies had voted for class 1."""
-    return SampledEvidence(distribution, "gap", plan, 1, Tally((0, copies), copies))
+    return SampledEvidence(distribution=distribution, rule="gap", plan=plan, chosen=1, tally=Tally((0, copies), copies))
 
 
 def with_another_seed(certificate: Certificate) -> Certificate:

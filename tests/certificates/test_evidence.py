@@ -15,7 +15,7 @@ import pytest
 import stockade as st
 from stockade.certificates.betting_evidence import BettingEvidence
 from stockade.certificates.certificate import Certificate
-from stockade.certificates.evidence import Evidence, SampledEvidence, read_evidence
+from stockade.certificates.evidence import Evidence, SampledEvidence, SmoothingDistribution, read_evidence
 from stockade.certificates.method import CertificationInput
 from stockade.certificates.methods.deletion import DeletionCertificate, DeletionDistribution
 from stockade.certificates.methods.partition import PartitionEvidence
@@ -99,11 +99,16 @@ def test_evidence_that_cannot_be_read_is_refused_in_a_sentence(description: dict
         read_evidence(description)
 
 
+def sampled(distribution: SmoothingDistribution, plan: Plan, tally: Tally | Means) -> SampledEvidence:
+    """About class 1, by the gap rule."""
+    return SampledEvidence(distribution=distribution, rule="gap", plan=plan, chosen=1, tally=tally)
+
+
 def test_votes_in_words() -> None:
     plan = Plan("fixed", 0.05, (100,))
-    evidence = SampledEvidence(MaskingDistribution(16, 5), "gap", plan, 1, Tally((7, 90), 100))
+    evidence = sampled(MaskingDistribution(16, 5), plan, Tally((7, 90), 100))
     assert evidence.explain(LABELS)[0] == "votes of 100 copies: negative 7, positive 90, none 3"
-    means = SampledEvidence(MaskingDistribution(16, 5), "gap", plan, 1, Means((7.5, 92.5), (6.0, 90.0), 100))
+    means = sampled(MaskingDistribution(16, 5), plan, Means((7.5, 92.5), (6.0, 90.0), 100))
     assert means.explain(LABELS)[0] == "mean probabilities of 100 copies: negative 0.075, positive 0.925"
     assert PartitionEvidence((2, 1_008), 1).explain(LABELS) == ["votes of 1,010 groups: negative 2, positive 1,008"]
 
@@ -111,7 +116,7 @@ def test_votes_in_words() -> None:
 def test_limits_are_never_rounded_in_favour_of_the_certificate() -> None:
     distribution, plan = MaskingDistribution(16, 5), Plan("fixed", 0.05, (112,))
     for votes in range(1, 113):
-        evidence = SampledEvidence(distribution, "gap", plan, 1, Tally((112 - votes, votes), 112))
+        evidence = sampled(distribution, plan, Tally((112 - votes, votes), 112))
         _, limits, needed = evidence.explain(LABELS)
         low, high = (float(number) for number in re.findall(r"-?\d+\.\d+", limits))
         assert low <= evidence.limits.low
@@ -192,10 +197,10 @@ def test_evidence_that_leaves_nothing_to_chance_is_refuted_by_any_difference() -
 def test_insertions_are_known_where_copies_lose_words() -> None:
     """With a chance of 0.2 to stay, d insertions need a share p with 0.8^d p > 1/2: one, two and three do for 0.99."""
     plan, tally = Plan("fixed", 0.05, (400,), 400), Tally((4, 396), 400)
-    lost = SampledEvidence(DeletionDistribution(10, 0.2), "gap", plan, 1, tally)
+    lost = sampled(DeletionDistribution(10, 0.2), plan, tally)
     assert lost.insertions() == 3
     assert dataclasses.replace(lost, rule="majority").insertions() == 3
-    assert SampledEvidence(MaskingDistribution(10, 2), "gap", plan, 1, tally).insertions() is None
+    assert sampled(MaskingDistribution(10, 2), plan, tally).insertions() is None
 
 
 def test_betting_evidence_knows_insertions_by_the_gap_rule_only() -> None:

@@ -15,10 +15,12 @@ Status = Literal["certified", "claimed", "abstained", "error"]
 can be shown to win, or the method does not reach this text. error: the model had no answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """One text under one method. `radius` is how many changes of the method's kind cannot change the class; 0 means
-    that the class itself is certain, and nothing more. It is None unless the status is certified or claimed.
+    """What was proved of one text by one method.
+
+    `radius` is how many changes of the method's kind cannot change the class; 0 means that the class itself is certain,
+    and nothing more. It is None unless the status is certified or claimed.
     """
 
     method: str

@@ -156,7 +156,7 @@ def read_distribution(description: Mapping[str, Any]) -> SmoothingDistribution:
 
 
 @EVIDENCE.register("sampled")
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SampledEvidence:
     """Votes (or sums of probabilities) of copies drawn at random, at the last look at them.
 
@@ -246,7 +246,8 @@ class SampledEvidence:
         plan = Plan(**{**description["plan"], "looks": tuple(description["plan"]["looks"])})
         tally = _made(_TALLIES[description["tally"]["kind"]], description["tally"])
         distribution = read_distribution(description["distribution"])
-        return cls(distribution, description["rule"], plan, description["chosen"], tally)
+        rule, chosen = description["rule"], description["chosen"]
+        return cls(distribution=distribution, rule=rule, plan=plan, chosen=chosen, tally=tally)
 
     @property
     def _all_copies(self) -> bool:

@@ -142,7 +142,9 @@ async def _choose(method: SampledMethod, copies: Copies, classes: int) -> Runnin
 
 
 def _evidence(method: SampledMethod, copies: Copies, plan: Plan, chosen: int, totals: RunningTotals) -> SampledEvidence:
-    return SampledEvidence(copies.distribution, method.rule, plan, chosen, _counted(method, totals))
+    return SampledEvidence(
+        distribution=copies.distribution, rule=method.rule, plan=plan, chosen=chosen, tally=_counted(method, totals)
+    )
 
 
 def _counted(method: SampledMethod, totals: RunningTotals) -> Tally | Means:
