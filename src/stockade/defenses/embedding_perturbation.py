@@ -12,7 +12,7 @@ Needs torch, so defenses import it when they train.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from stockade.defenses.changeable import perturbable_tokens
 from stockade.models.input_vectors import altered_vectors
 
 if TYPE_CHECKING:
+    from stockade.defenses.freelb import FreeLb
+    from stockade.defenses.pgd import Pgd
     from stockade.training.objective import Batch, Objective, TrainingKit
 
 
@@ -66,6 +68,12 @@ class VectorPerturbation:
     network: Any
     tokenizer: Any
     ascent: Ascent
+
+    @classmethod
+    def of(cls, name: str, options: Pgd | FreeLb, kit: TrainingKit) -> VectorPerturbation:
+        """The perturbation of a defense; one that stands around another such search is refused."""
+        refuse_nesting(name, kit)
+        return cls(kit.network, kit.tokenizer, Ascent(**asdict(options)))
 
     def start(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Which tokens of a batch may move, and their first perturbation."""

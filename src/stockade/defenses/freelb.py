@@ -49,14 +49,12 @@ class FreeLb:
     max_norm: float = 0.5
 
     def __post_init__(self) -> None:
-        check_ascent("freelb", self.steps, self.step_size, self.start_norm, self.max_norm)
+        check_ascent("freelb", self)
 
     def objective(self, kit: TrainingKit) -> Objective:
-        from stockade.defenses.embedding_perturbation import Ascent, VectorPerturbation, refuse_nesting
+        from stockade.defenses.embedding_perturbation import VectorPerturbation
 
-        refuse_nesting("freelb", kit)
-        ascent = Ascent(steps=self.steps, step_size=self.step_size, start_norm=self.start_norm, max_norm=self.max_norm)
-        return FreeLbTraining(kit.plain, VectorPerturbation(kit.network, kit.tokenizer, ascent))
+        return FreeLbTraining(kit.plain, VectorPerturbation.of("freelb", self, kit))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

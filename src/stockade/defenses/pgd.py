@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from stockade.defenses.embedding_perturbation import VectorPerturbation
+    from stockade.defenses.freelb import FreeLb
     from stockade.training.objective import Batch, Objective, TrainingKit
 
 
@@ -48,14 +49,12 @@ class Pgd:
     max_norm: float = 0.05
 
     def __post_init__(self) -> None:
-        check_ascent("pgd", self.steps, self.step_size, self.start_norm, self.max_norm)
+        check_ascent("pgd", self)
 
     def objective(self, kit: TrainingKit) -> Objective:
-        from stockade.defenses.embedding_perturbation import Ascent, VectorPerturbation, refuse_nesting
+        from stockade.defenses.embedding_perturbation import VectorPerturbation
 
-        refuse_nesting("pgd", kit)
-        ascent = Ascent(steps=self.steps, step_size=self.step_size, start_norm=self.start_norm, max_norm=self.max_norm)
-        return PgdTraining(kit.plain, VectorPerturbation(kit.network, kit.tokenizer, ascent))
+        return PgdTraining(kit.plain, VectorPerturbation.of("pgd", self, kit))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,12 +81,13 @@ class PgdTraining:
         return vectors.loss(self.plain, model, batch, perturbation)
 
 
-def check_ascent(name: str, steps: int, step_size: float, start_norm: float, max_norm: float) -> None:
+def check_ascent(name: str, options: Pgd | FreeLb) -> None:
     """Refuse options of an ascent that make no sense, in one sentence."""
-    if steps < 1:
-        raise OptionError(f"The steps of {name} are {steps}, expected a whole number from 1 up.")
-    for option, value in (("step_size", step_size), ("start_norm", start_norm), ("max_norm", max_norm)):
+    if options.steps < 1:
+        raise OptionError(f"The steps of {name} are {options.steps}, expected a whole number from 1 up.")
+    for option in ("step_size", "start_norm", "max_norm"):
+        value = getattr(options, option)
         if not 0 <= value < float("inf"):
             raise OptionError(f"The {option} of {name} is {value}, expected a number from 0 up.")
-    if not step_size and not start_norm:
+    if not options.step_size and not options.start_norm:
         raise OptionError(f"{name} has a step_size and a start_norm of 0 and would perturb nothing; raise one of them.")
