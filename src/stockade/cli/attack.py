@@ -113,12 +113,15 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
     if options["resume"] and model is None:
         refuse_beside_resume(ctx)
         return run_job(out, lambda observer: resume(out, trust=options["trust_run"], observer=observer, **speed))
-    inputs = model_and_data(model, data, "stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws")
+    reference, source = model_and_data(
+        model, data, "stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws"
+    )
     attacks = _attacks(options["attacks"], ctx.meta.get("attack_options", {}), options["exhaustive"])
     return run_job(
         out,
         lambda observer: attack(
-            *inputs,
+            reference,
+            source,
             attacks,
             defenses=list(options["defenses"]) or None,
             out=out,

@@ -57,11 +57,12 @@ def command(context: click.Context, /, model: str | None, data: str | None, **op
     if options["resume"] and model is None:
         refuse_beside_resume(context)
         return run_job(out, lambda observer: resume(out, trust=options["trust_run"], observer=observer, **speed))
-    inputs = model_and_data(model, data, "stockade certify models/m builtin:reviews:test --limit 200")
+    reference, source = model_and_data(model, data, "stockade certify models/m builtin:reviews:test --limit 200")
     return run_job(
         out,
         lambda observer: certify(
-            *inputs,
+            reference,
+            source,
             list(options["methods"]) or None,
             defenses=list(options["defenses"]) or None,
             out=out,

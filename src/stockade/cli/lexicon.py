@@ -50,7 +50,14 @@ def build(
     if out.suffix != ".npz":
         raise OptionError(f'The table must be an .npz file, not "{out.name}"; give {out.with_suffix(".npz").name}.')
     _refuse_missing_folder(out)
-    recipe = Recipe(vectors, synonyms, antonyms, words, whiten, CounterFitting(epochs=epochs))
+    recipe = Recipe(
+        vectors=vectors,
+        synonyms=synonyms,
+        antonyms=antonyms,
+        words=words,
+        whiten=whiten,
+        options=CounterFitting(epochs=epochs),
+    )
     with _watch() as observe:
         fitted, about = recipe.build(observe)
     write_neighbours(fitted, out, about)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
 if TYPE_CHECKING:
+    from stockade.core.records import Status
     from stockade.experiment.result import Result
     from stockade.report.examples import Example
 
@@ -59,8 +60,8 @@ def _examples(result: Result, part: str | None, status: str | None) -> Iterator[
     from stockade.workflows.certify.result import CertifyResult
 
     if isinstance(result, AttackResult):
-        wanted = check_status(status, _ATTACK_STATUSES, "success")
-        return map(record_example, result.records(part, wanted))
+        chosen = cast("Status | None", check_status(status, _ATTACK_STATUSES, "success"))
+        return map(record_example, result.records(part, chosen))
     if isinstance(result, CertifyResult):
         wanted = check_status(status, _CERTIFICATE_STATUSES, "all")
         return (certificate_example(result, certificate) for certificate in result.records(part, wanted))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from stockade.core.errors import RunError
 from stockade.core.files import sync_folder, write_text
@@ -41,6 +41,9 @@ from stockade.workflows.train.card import render_card
 from stockade.workflows.train.result import END, TrainResult, store_epoch, weights_fingerprint
 from stockade.workflows.train.spec import TrainSpec
 
+if TYPE_CHECKING:
+    from stockade.training.objective import Objective
+
 CARD, REPORT, CHECKPOINT, _SAVING = "README.md", "report.html", "checkpoint", ".saving"
 _PAGE_SECONDS, _PAGE_SHARE = 60.0, 0.03
 """The report is drawn after each epoch and each minute, if drawing has taken less than this share of the time."""
@@ -64,7 +67,8 @@ def train_origin(spec: TrainSpec, origin: Origin, folder: Path, runtime: Runtime
     if finished is not None:
         return finished
     options, defenses = spec.training_options, spec.defenses or ()
-    rewrite, objective = combined_rewrite(defenses), combined_objective(defenses) or spec.objective
+    rewrite = combined_rewrite(defenses)
+    objective = combined_objective(defenses) or cast("Objective | None", spec.objective)
     source = _source(spec, spec.data, origin)
     validation = None if spec.validation is None else _source(spec, spec.validation, origin)
     with isolated_generators(), ExitStack() as stack:
