@@ -85,33 +85,20 @@ class VoteNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateNumbers:
-    """Tables 2 and 3 at one rate.
-
-    Parameters
-    ----------
-    texts, errors
-        Texts with and without an answer.
-    accuracy
-        Of the class that most copies vote for.
-    sound
-        What is proved.
-    claimed
-        What the published procedure prints.
-    corrected
-        The same, one less: what its test says.
-    claimed_more
-        The texts for which the corrected claim is more than is proved.
-    votes
-        Of the copies that choose the class.
-    """
+    """Tables 2 and 3 at one rate: of the texts with an answer, and how many ended in an error."""
 
     texts: int
     errors: int
     accuracy: Interval
+    """Of the class that most copies vote for."""
     sound: MethodNumbers
+    """What is proved."""
     claimed: MethodNumbers
+    """What the published procedure prints."""
     corrected: Medians
+    """The same, one less: what its test says."""
     claimed_more: int
+    """The texts for which the corrected claim is more than is proved."""
     votes: VoteNumbers
 
 
@@ -131,15 +118,11 @@ class CheckNumbers:
     Parameters
     ----------
     texts, left_out, complete
-        Texts with an estimate, without one, and with one that is not an estimate but exact.
-    divergence
-        Jensen–Shannon between the mean β over random sets and p, by the size of the sets; None without texts.
-    divergence_if_fatal
-        What it would be if β were `FATAL` above p on every text.
-    random_excess, random_excesses
-        Of β above p for a random word: the mean, and for each text.
-    excess, excesses, largest
-        The same for the word that an attacker chooses.
+        Texts with an estimate, without one, and with one from all copies there are.
+    divergence, divergence_if_fatal
+        Jensen–Shannon between the mean β over random sets and p, by the size of the sets; and if β were p + `FATAL`.
+    excess, excesses, largest, random_excess, random_excesses
+        β above p: the mean, and for each text; for the word that an attacker chooses, and for a random word.
     claims, broken_claims
         Texts of which the published test says that one word may change, and those that fail with the chosen word's β.
     """
@@ -160,29 +143,19 @@ class CheckNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskNumbers:
-    """Equation 10 over the lengths of the texts.
-
-    Parameters
-    ----------
-    texts, too_short
-        Texts with a risk, and those so short that no word of them would be attacked.
-    mean
-        The mean risk.
-    safe
-        The share of texts with a risk that protects.
-    median_words, at_median
-        The median length, and the risk there.
-    lowest_rate
-        The lowest rate, in steps of 5 %, that protects a text of that length.
-    """
+    """Equation 10 over the lengths of the texts."""
 
     texts: int
     too_short: int
+    """So short that no word would be attacked."""
     mean: float | None
     safe: Interval
+    """The share of texts with a risk that protects."""
     median_words: int | None
     at_median: float | None
+    """The risk of a text of median length."""
     lowest_rate: float | None
+    """The lowest rate, in steps of 5 %, that protects such a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

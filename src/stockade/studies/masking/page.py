@@ -30,7 +30,7 @@ from stockade.studies.claims import claims_in_short, claims_table
 from stockade.studies.frame import study_document
 from stockade.studies.masking.analysis import GAMMA, MaskingNumbers, RateNumbers
 from stockade.studies.masking.beta import SETS, SIZES
-from stockade.studies.masking.claims import DIVERGENCE, PUBLISHED, SOURCE, robust_accuracy
+from stockade.studies.masking.claims import DIVERGENCE, published_table, robust_accuracy
 from stockade.studies.masking.plots import attack_plot, excess_plot, rate_plot
 from stockade.studies.masking.study import MaskingResult
 from stockade.studies.records import AttackNumbers
@@ -52,10 +52,6 @@ _LEGACY = (
     ") prints the first number of words that fails its test, so one less is what its test says; and the test takes p "
     "for a bound on β, which it is not (see below). The last column counts texts for which it claims more, one already "
     "taken off, than is proved.",
-)
-_PUBLISHED = (
-    f"{SOURCE}; RoBERTa. MCB and MCR by the published procedure, hence not certificates. Other models and data: "
-    "compare shapes, not values."
 )
 _ROBUST = (
     "Texts that are right and stay right, of all texts, with 95 % Wilson intervals. Attacks query the ensemble itself, "
@@ -138,7 +134,7 @@ def _most_certified(rates: Sequence[RateNumbers]) -> str:
         return "At no rate is the class of half of the texts certified."
     best = max(proved, key=lambda rate: (proved[rate], -rate))
     (entry,) = (entry for entry in rates if entry.rate == best)
-    printed = _words(entry.certificates.claimed.median_radius)
+    printed = number(entry.certificates.claimed.median_radius, 0)
     if not proved[best]:
         return (
             "At no rate are half of the texts certified against a change of one word. The published procedure prints "
@@ -223,11 +219,11 @@ def certificate_table(rates: Sequence[RateNumbers]) -> Table:
                 _rate(entry),
                 percent_cell(certificates.accuracy),
                 percent_cell(certificates.sound.accuracy),
-                _words(certificates.sound.median_radius),
+                number(certificates.sound.median_radius, 0),
                 plain_percent(certificates.sound.median_rate),
-                Cell(_words(certificates.claimed.median_radius), tone="bad"),
+                Cell(number(certificates.claimed.median_radius, 0), tone="bad"),
                 Cell(plain_percent(certificates.claimed.median_rate), tone="bad"),
-                Cell(_words(certificates.corrected.median_radius), tone="bad"),
+                Cell(number(certificates.corrected.median_radius, 0), tone="bad"),
                 Cell(plain_percent(certificates.corrected.median_rate), tone="bad"),
                 f"{certificates.claimed_more:,} of {certificates.texts:,}",
             )
@@ -248,23 +244,6 @@ def curve_table(rates: Sequence[RateNumbers]) -> Table:
     return Table(("mask rate", *("certain" if not radius else count(radius, "word") for radius in radii)), rows)
 
 
-def published_table() -> Table:
-    """The paper's Tables 2 and 3."""
-    rows = [
-        (
-            row.data,
-            f"{100 * row.rate:.0f} %",
-            f"{row.accuracy:.1f} %",
-            _words(row.median_radius),
-            _words(row.corrected),
-            NOT_AVAILABLE if row.median_rate is None else f"{row.median_rate:g} %",
-        )
-        for row in PUBLISHED
-    ]
-    columns = ("data", "mask rate", "accuracy", "MCB as printed", "MCB − 1", "MCR as printed")
-    return Table(columns, rows, caption=_PUBLISHED)
-
-
 def attack_table(numbers: MaskingNumbers, attacks: Sequence[str]) -> Table:
     """Figure 3 as numbers."""
     ensembles: list[tuple[str, str, dict[str, AttackNumbers]]] = []
@@ -283,7 +262,13 @@ def attack_table(numbers: MaskingNumbers, attacks: Sequence[str]) -> Table:
         for rate, ensemble, cells in ensembles
     ]
     robust, queries = ([f"{what}, {attack}" for attack in attacks] for what in ("robust", "queries"))
-    return Table(("mask rate", "ensemble", "clean", *robust, *queries), rows, caption=_ROBUST, numeric=range(2, 3 + 2 * len(attacks)), grouped=1)
+    return Table(
+        ("mask rate", "ensemble", "clean", *robust, *queries),
+        rows,
+        caption=_ROBUST,
+        numeric=range(2, 3 + 2 * len(attacks)),
+        grouped=1,
+    )
 
 
 def vote_table(rates: Sequence[RateNumbers]) -> Table:
@@ -338,10 +323,6 @@ def risk_table(rates: Sequence[RateNumbers]) -> Table:
 
 def _rate(entry: RateNumbers) -> str:
     return f"{100 * entry.rate:g} %"
-
-
-def _words(radius: int | None) -> str:
-    return NOT_AVAILABLE if radius is None else str(radius)
 
 
 def _tiny(value: float | None) -> str:
