@@ -24,7 +24,7 @@ from stockade.experiment.inputs import models_by_name
 from stockade.experiment.result import SUMMARY, Result, Verification
 from stockade.experiment.spec import Count, ModelSpec, Reference
 from stockade.experiment.store import ResultStore
-from stockade.experiment.workspace import MANIFEST, Manifest, Workspace, begin, read_manifest
+from stockade.experiment.workspace import MANIFEST, Manifest, Workspace, begin, check_same, read_manifest
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Prose, code
 from stockade.report.render_json import indented
 from stockade.studies.claims import Claim
@@ -267,7 +267,13 @@ def begin_study(
     """
     resumed = resume and (folder / MANIFEST).exists()
     named = all(isinstance(reference, str | Path) for reference in (spec.data, *spec.models.values()))
-    inputs = read_manifest(folder).inputs if resumed and named else describe()
+    if resumed and named:
+        recorded = read_manifest(folder)
+        inputs = recorded.inputs
+        # What is recorded of models and data would hide that others are named now.
+        check_same(folder, recorded.model_copy(update={"inputs": {}}), spec, {})
+    else:
+        inputs = describe()
     with begin(folder, spec, inputs, resume=resume) as workspace:
         yield workspace
 

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class AttackNumbers:
     model_rows: int
 
     @classmethod
-    def of(cls, summary: Mapping[str, Any]) -> AttackNumbers:
+    def of(cls, summary: Mapping[str, Any]) -> Self:
         """The numbers in the summary of one attack."""
         return cls(**{field.name: summary[field.name] for field in dataclasses.fields(cls)})
 

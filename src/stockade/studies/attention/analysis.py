@@ -1,112 +1,291 @@
-"""Every number of the study, from its plan, its runs and what was seen inside the models."""
+"""The numbers of the study of Hsieh et al. (On the Robustness of Self-Attentive Models, ACL 2019).
+
+    texts       how many texts all models get right
+    models      for each model Table 1 (how often each attack fools it), Figures 1, 2 and 4, Theorem 1
+    pairs       each self-attentive model against each recurrent one, text by text
+    ratings     Tables 2 and 3, if somebody has rated
+
+RANDOM is the share of draws that fool the model, as in the paper; all others the share of texts. A* is the best of the
+four attention attacks, as in the paper, and beside it the share of texts that any of the four fools.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from stockade.core.statistics import wilson
-from stockade.runs.run import Run
-from stockade.studies.attention.orders import check_orders, compare_models, pairs
-from stockade.studies.attention.plan import Plan
-from stockade.studies.attention.rates import best_by_attention, success_rates
-from stockade.studies.attention.ratings import score_ratings
-from stockade.studies.attention.shifts import (
+from stockade.core.statistics import mcnemar, wilson
+from stockade.report.numbers import Interval
+from stockade.studies.attention.inputs import ATTACKS, BY_ATTENTION, RANDOM, Selection, Victim
+from stockade.studies.attention.inside import (
+    AttentionShift,
+    EmbeddingChange,
+    RelativeChange,
+    TextChange,
     attention_shift,
     embedding_change,
     relative_embedding_change,
-    telling_looks,
 )
-from stockade.studies.attention.victims import ATTACKS, RANDOM, Victim
-from stockade.studies.orders import as_rows
-from stockade.studies.results import Results, read_results
+from stockade.studies.attention.ratings import RatingNumbers
+from stockade.studies.attention.theorem import TheoremCheck
+from stockade.studies.records import AttackNumbers, Results, bootstrap_mean, succeeded, successes, was_attacked
 
-SCHEMA = 1
 EXAMPLES = 3
-_FEW = 30
+"""How many successes of each model are shown word by word."""
+_SHORTEST, _LONGEST = 4, 30
 
 
-def analyse(
-    folder: Path, plan: Plan, runs: Mapping[str, Run], inside: Mapping[str, Mapping[str, Any]]
-) -> dict[str, Any]:
-    results = {name: read_results(run, run.attacks) for name, run in runs.items()}
-    examples = telling_looks(inside, EXAMPLES)
-    models = {
-        victim.name: _model(plan, victim, runs[victim.name], results[victim.name], inside[victim.name])
-        for victim in plan.victims
-    }
-    for name, looks in examples.items():
-        models[name]["examples"] = looks
-    settings = plan.settings
-    return {
-        "schema": SCHEMA,
-        "study": "attention",
-        "run": folder.name,
-        "data": plan.data,
-        "created": plan.created,
-        "seed": settings.seed,
-        "limit": settings.limit,
-        "budget": settings.budget,
-        "draws": settings.draws,
-        "complete": all(run.summary["complete"] for run in runs.values()),
-        "texts": {
-            "chosen": len(plan.choice.ids),
-            "looked_at": plan.choice.looked_at,
-            "total": plan.choice.total,
-        },
-        "warnings": _warnings(plan, runs),
-        "models": models,
-        "pairs": _pairs(models, results),
-        "orders": as_rows(check_orders(models, results)),
-        "ratings": score_ratings(folder),
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneWordNumbers(AttackNumbers):
+    """The numbers of one attack; `rate` is what Table 1 shows."""
+
+    rate: Interval
 
 
-def _model(plan: Plan, victim: Victim, run: Run, results: Results, inside: Mapping[str, Any]) -> dict[str, Any]:
-    rates = success_rates(run, results)
-    looks = inside["looks"]
-    return {
-        "reference": victim.reference,
-        "kind": victim.kind,
-        "accuracy": wilson(plan.choice.correct[victim.name], plan.choice.looked_at),
-        "missing": dict(victim.missing),
-        "attacks": rates,
-        "a_star": best_by_attention(rates, results),
-        "attention": None if inside["without_attention"] else attention_shift(looks),
-        "without_attention": inside["without_attention"],
-        "embedding_change": embedding_change(looks),
-        "without_layers": inside["without_layers"],
-        "relative_embedding_change": relative_embedding_change(looks),
-        "theorem": inside["theorem"],
-        "without_theorem": inside["without_theorem"],
-    }
+@dataclass(frozen=True, slots=True)
+class AnyOfFour:
+    """The texts that at least one of the attention attacks fools."""
+
+    fooled: int
+    attacked: int
+    rate: Interval
 
 
-def _pairs(models: Mapping[str, Any], results: Mapping[str, Results]) -> list[dict[str, Any]]:
-    """The self-attentive models against the recurrent ones, text by text."""
-    found = []
-    for one, other in pairs(models):
-        compared = {
-            attack: compare_models(results[one], results[other], attack) for attack in ATTACKS if attack != RANDOM
-        }
-        found.append({"models": [one, other], "attacks": compared})
-    return found
+@dataclass(frozen=True, slots=True)
+class BestAttention:
+    """A*: the best of the four attention attacks, and all four together."""
+
+    attack: str
+    rate: Interval
+    union: AnyOfFour
 
 
-def _warnings(plan: Plan, runs: Mapping[str, Run]) -> list[str]:
-    warnings = [f"{name}: {warning}" for name, run in runs.items() for warning in run.summary["warnings"]]
-    chosen, limit = len(plan.choice.ids), plan.settings.limit
-    if limit is not None and chosen < limit:
-        warnings.append(f"Only {chosen} of the {limit} texts asked for are right with all models.")
-    if chosen < _FEW:
-        counted = "1 text was" if chosen == 1 else f"{chosen} texts were"
-        warnings.append(f"Only {counted} attacked: read the intervals, the orders may be chance.")
-    if plan.settings.budget is not None:
-        warnings.append(
-            f"At most {plan.settings.budget:,} queries per text do not reach the whole vocabulary: success rates may "
-            "be lower than without a limit, and the word of gs-ec need not be the nearest."
-        )
-    if len(plan.victims) == 1:
-        warnings.append("One model alone is compared with nothing: give several before the data.")
-    return warnings
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelNumbers:
+    """Every number of one model.
+
+    Parameters
+    ----------
+    reference, kind, missing
+        See `Victim`.
+    accuracy
+        Over the texts that were classified to choose those of the study.
+    attacks
+        Table 1.
+    a_star
+        None for a model without attention.
+    attention, embedding_change, theorem
+        Figures 1 and 2, Figure 4, Theorem 1; where there is none, `without_…` says why.
+    relative_embedding_change
+        R_e.
+    examples
+        A few successes of gs-ec to look at.
+    """
+
+    reference: str
+    kind: str
+    accuracy: Interval
+    missing: Mapping[str, str]
+    attacks: Mapping[str, OneWordNumbers]
+    a_star: BestAttention | None
+    attention: AttentionShift | None
+    without_attention: str | None
+    embedding_change: EmbeddingChange | None
+    without_layers: str | None
+    relative_embedding_change: RelativeChange
+    theorem: TheoremCheck | None
+    without_theorem: str | None
+    examples: tuple[TextChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedModels:
+    """Two models under one attack, on the texts both had attacked.
+
+    Parameters
+    ----------
+    texts
+        How many there are.
+    fooled
+        On how many each model is fooled.
+    only
+        On how many only the one model, and only the other, is fooled.
+    p
+        McNemar's exact test.
+    """
+
+    texts: int
+    fooled: tuple[int, int]
+    only: tuple[int, int]
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPair:
+    """A self-attentive and a recurrent model; None for attacks that one of them does not allow."""
+
+    models: tuple[str, str]
+    attacks: Mapping[str, ComparedModels | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TextCounts:
+    """How many texts were chosen, classified to find them, and are in the data."""
+
+    chosen: int
+    classified: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionNumbers:
+    """Every number of the study. `ratings` is None before anybody has rated."""
+
+    texts: TextCounts
+    models: Mapping[str, ModelNumbers]
+    pairs: tuple[ModelPair, ...]
+    ratings: RatingNumbers | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelResults:
+    """What is known of one model.
+
+    Parameters
+    ----------
+    victim
+        What it is.
+    summaries
+        The summary of each attack.
+    results
+        What each attack did to each text.
+    changes
+        What the successes of gs-ec change inside.
+    theorem
+        The check of Theorem 1; None for a model without self-attention.
+    """
+
+    victim: Victim
+    summaries: Mapping[str, Mapping[str, Any]]
+    results: Results
+    changes: Sequence[TextChange]
+    theorem: TheoremCheck | None
+
+
+def analyse(selection: Selection, models: Sequence[ModelResults], ratings: RatingNumbers | None) -> AttentionNumbers:
+    """Every number of the study.
+
+    Parameters
+    ----------
+    selection
+        The texts.
+    models
+        What is known of each model, in the order of the study.
+    ratings
+        What human raters say.
+    """
+    examples = examples_to_show({model.victim.name: model.changes for model in models})
+    numbers = {model.victim.name: analyse_model(selection, model, examples[model.victim.name]) for model in models}
+    return AttentionNumbers(
+        TextCounts(len(selection.ids), selection.classified, selection.total),
+        numbers,
+        tuple(_compare(models)),
+        ratings,
+    )
+
+
+def analyse_model(selection: Selection, model: ModelResults, examples: Sequence[TextChange]) -> ModelNumbers:
+    """Every number of one model."""
+    victim, changes = model.victim, model.changes
+    attacks = rate_attacks(model.summaries, model.results)
+    return ModelNumbers(
+        reference=victim.reference,
+        kind=victim.kind,
+        accuracy=wilson(selection.correct[victim.name], selection.classified),
+        missing=dict(victim.missing),
+        attacks=attacks,
+        a_star=best_attention(attacks, model.results),
+        attention=attention_shift(changes) if victim.without_attention is None else None,
+        without_attention=victim.without_attention,
+        embedding_change=embedding_change(changes),
+        without_layers=victim.without_layers,
+        relative_embedding_change=relative_embedding_change(changes),
+        theorem=model.theorem,
+        without_theorem=victim.without_self_attention,
+        examples=tuple(examples),
+    )
+
+
+def rate_attacks(summaries: Mapping[str, Mapping[str, Any]], results: Results) -> dict[str, OneWordNumbers]:
+    """The numbers of each attack: the success rate, and for RANDOM the share of draws."""
+    rates = {attack: summary["success_rate"] for attack, summary in summaries.items()}
+    shares = [record.flip_share for record in results[RANDOM].values() if was_attacked(record)]
+    rates[RANDOM] = bootstrap_mean([share for share in shares if share is not None])
+    return {attack: OneWordNumbers.of({**summary, "rate": rates[attack]}) for attack, summary in summaries.items()}
+
+
+def best_attention(attacks: Mapping[str, OneWordNumbers], results: Results) -> BestAttention | None:
+    """A*; None for a model without attention."""
+    allowed = [attack for attack in BY_ATTENTION if attack in attacks]
+    if not allowed:
+        return None
+    best = max(allowed, key=lambda attack: attacks[attack].rate["value"] or 0.0)  # the first of several alike
+    texts = {text for attack in allowed for text, record in results[attack].items() if was_attacked(record)}
+    fooled = {record.id for attack in allowed for record in successes(results[attack])}
+    union = AnyOfFour(len(fooled), len(texts), wilson(len(fooled), len(texts)))
+    return BestAttention(best, attacks[best].rate, union)
+
+
+def fooled_texts(results: Results, attack: str) -> set[str]:
+    """The texts on which an attack fools the model."""
+    return {text for text, record in results.get(attack, {}).items() if succeeded(record)}
+
+
+def compare_models(first: Results, second: Results, attack: str) -> ComparedModels | None:
+    """Two models under one attack; None if one of them does not allow it."""
+    if attack not in first or attack not in second:
+        return None
+    others = second[attack]
+    texts = {text for text, record in first[attack].items() if was_attacked(record) and was_attacked(others.get(text))}
+    by_first, by_second = fooled_texts(first, attack) & texts, fooled_texts(second, attack) & texts
+    only = len(by_first - by_second), len(by_second - by_first)
+    return ComparedModels(len(texts), (len(by_first), len(by_second)), only, mcnemar(*only))
+
+
+def _compare(models: Sequence[ModelResults]) -> Iterator[ModelPair]:
+    """Every self-attentive model against every recurrent one; shares of draws are not of texts and left out."""
+    for first in models:
+        for second in models:
+            if first.victim.kind == "self-attentive" and second.victim.kind == "recurrent":
+                compared = {
+                    attack: compare_models(first.results, second.results, attack)
+                    for attack in ATTACKS
+                    if attack != RANDOM
+                }
+                yield ModelPair((first.victim.name, second.victim.name), compared)
+
+
+def examples_to_show(
+    changes: Mapping[str, Sequence[TextChange]], most: int = EXAMPLES
+) -> dict[str, Sequence[TextChange]]:
+    """For each model a few successes to look at.
+
+    Texts that fool most models come first, neither tiny nor long if there are others, in the order of the data among
+    equals.
+
+    Parameters
+    ----------
+    changes
+        The successes of each model.
+    most
+        How many of each.
+    """
+    fooled: dict[str, int] = {}
+    for change in (change for several in changes.values() for change in several):
+        fooled[change.id] = fooled.get(change.id, 0) + 1
+
+    def rank(change: TextChange) -> tuple[bool, int]:
+        return not _SHORTEST <= len(change.words) <= _LONGEST, -fooled[change.id]
+
+    return {name: sorted(several, key=rank)[:most] for name, several in changes.items()}

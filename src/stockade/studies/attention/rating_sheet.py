@@ -1,32 +1,30 @@
-"""Sheets for human raters: adversarial texts side by side, without a word about which model or attack made them.
+"""Blind sheets for human raters: adversarial texts side by side, without a word about which model or attack made them.
 
 A comparison names two or more methods, each a model and an attack (`bert:gs-ec` against `lstm:gs-ec`). Every text on
 which all of them succeed, and not with the same words, is a group of rows, one per method. The rater marks the most
 readable row of each group and gives every row a label. Groups, rows and their ids are in an order that says nothing;
-the key says what is what.
+the key says what is what. `ratings` reads sheets that come back.
 """
 
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from stockade.core.errors import OptionError, RunError, unknown_name
 from stockade.core.files import write_json
 from stockade.core.records import Record
-from stockade.runs.run import Run
-from stockade.studies.attention.plan import Plan
-from stockade.studies.attention.victims import GREEDY, GREEDY_EC, LIST
-from stockade.studies.results import read_results, succeeded
+from stockade.experiment.store import Codec
+from stockade.studies.attention.inputs import GREEDY, GREEDY_EC, LIST, Victim
+from stockade.studies.records import Results, succeeded
 
-KEY_NAME = "rating-key.json"
-COLUMNS = ("group", "id", "text", "preferred", "label")
-PREMISE = "premise"
+COLUMNS, PREMISE = ("group", "id", "text", "preferred", "label"), "premise"
 SCHEMA = 1
 _LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """Without those that are taken for one another."""
@@ -46,58 +44,60 @@ class Method:
 Comparison = tuple[Method, ...]
 
 
-def check_sheet(path: Path, plan: Plan, compare: Sequence[str]) -> list[Comparison]:
-    """What the sheet will compare; refused before anything is attacked if it cannot be made."""
-    for taken in (path, _key_path(path)):
-        if taken.exists():
-            raise RunError(f"{taken} exists already and may be filled in. Choose another --rating-sheet.")
-    comparisons = [parse_comparison(text, plan) for text in compare] or default_comparisons(plan)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """What a row of a sheet is: `shown` is the text that a rater reads, `text` the id of its original."""
+
+    id: str
+    group: str
+    comparison: tuple[str, ...]
+    method: str
+    text: str
+    gold: str
+    shown: str | None
+    premise: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What the rows of a sheet are, by their id; to be kept from the raters."""
+
+    schema: int = SCHEMA
+    study: str
+    created: str
+    labels: tuple[str, ...]
+    comparisons: tuple[tuple[str, ...], ...]
+    items: Mapping[str, Item]
+
+
+KEY_CODEC: Codec[Key] = Codec(dataclasses.asdict, TypeAdapter(Key).validate_python)
+
+
+def check_sheet(path: Path, victims: Sequence[Victim], compare: Sequence[str]) -> list[Comparison]:
+    """What a sheet will compare; refused before anything is attacked if it cannot be made.
+
+    Parameters
+    ----------
+    path
+        The sheet; neither it nor its key may exist.
+    victims
+        The models of the study.
+    compare
+        Comparisons such as `bert:gs-ec,lstm:gs-ec`; the paper's if there are none.
+    """
+    for file in (path, _key_path(path)):
+        if file.exists():
+            raise RunError(f"{file} exists already and may be filled in. Choose another --rating-sheet.")
+    attacks = {victim.name: victim.attacks for victim in victims}
+    comparisons = [_parse(text, attacks) for text in compare] or default_comparisons(victims)
     if not comparisons:
         raise RunError("There is nothing to compare: no model of the study allows gs-gr and gs-ec. Use --compare.")
     return comparisons
 
 
-def write_sheet(
-    path: Path, folder: Path, plan: Plan, runs: Mapping[str, Run], comparisons: Sequence[Comparison]
-) -> Path:
-    """Write the sheet, its key beside it, and a copy of the key into the study's folder; the path of the key."""
-    key_path = _key_path(path)
-    rng = Random(f"rating sheet {plan.settings.seed} {plan.created}")
-    first = next(iter(runs.values()))
-    gold = {record.id: record.label for record in first.records(LIST)}  # models may call the same class differently
-    groups = [group for one in comparisons for group in _groups(one, runs, gold, rng)]
-    if not groups:
-        told = "; ".join(" against ".join(map(str, one)) for one in comparisons)
-        raise RunError(
-            f"No text is fooled in different ways by the methods of a comparison ({told}): there is nothing to rate."
-        )
-    rng.shuffle(groups)
-    key = {
-        "schema": SCHEMA,
-        "study": folder.name,
-        "created": plan.created,
-        "labels": list(first.labels),
-        "comparisons": [[str(method) for method in one] for one in comparisons],
-        "items": {item["id"]: item for group in groups for item in group},
-    }
-    try:
-        _write_rows(path, groups)
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be written ({error.strerror or error}). Choose another --rating-sheet."
-        ) from None
-    write_json(key_path, key)
-    write_json(folder / KEY_NAME, key)
-    return key_path
-
-
-def _key_path(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.key.json")
-
-
-def default_comparisons(plan: Plan) -> list[Comparison]:
+def default_comparisons(victims: Sequence[Victim]) -> list[Comparison]:
     """The paper's two: gs-ec on a self-attentive and a recurrent model (or the first two), gs-gr and gs-ec on one."""
-    able = [victim for victim in plan.victims if not {GREEDY, GREEDY_EC} & victim.missing.keys()]
+    able = [victim for victim in victims if not {GREEDY, GREEDY_EC} & victim.missing.keys()]
     if not able:
         return []
     attentive = next((victim for victim in able if victim.kind == "self-attentive"), able[0])
@@ -109,9 +109,70 @@ def default_comparisons(plan: Plan) -> list[Comparison]:
     return [(Method(rival.name, GREEDY_EC), Method(attentive.name, GREEDY_EC)), within]
 
 
-def parse_comparison(text: str, plan: Plan) -> Comparison:
-    """`MODEL:ATTACK,MODEL:ATTACK` of this study."""
-    attacks = {victim.name: victim.attacks for victim in plan.victims}
+def make_key(
+    comparisons: Sequence[Comparison],
+    results: Mapping[str, Results],
+    *,
+    study: str,
+    created: str,
+    seed: int,
+    labels: tuple[str, ...],
+) -> Key:
+    """Lay out a sheet: what its rows are, in their order.
+
+    Parameters
+    ----------
+    comparisons
+        What is compared.
+    results
+        What each attack did on each model.
+    study, created, seed
+        What the study is called, when it was begun, and its seed; the last two decide the order.
+    labels
+        The classes that raters may give: those of the first model.
+    """
+    rng = Random(f"rating sheet {seed} {created}")
+    first = next(iter(results.values()))[LIST]  # models may call the same class differently
+    gold = {text: record.label for text, record in first.items()}
+    groups = [group for comparison in comparisons for group in _groups(comparison, results, gold, rng)]
+    if not groups:
+        listed = "; ".join(" against ".join(map(str, comparison)) for comparison in comparisons)
+        raise RunError(
+            f"No text is fooled in different ways by the methods of a comparison ({listed}): there is nothing to rate."
+        )
+    rng.shuffle(groups)
+    return Key(
+        study=study,
+        created=created,
+        labels=labels,
+        comparisons=tuple(tuple(map(str, comparison)) for comparison in comparisons),
+        items={item.id: item for group in groups for item in group},
+    )
+
+
+def write_sheet(path: Path, key: Key) -> None:
+    """Write a sheet with empty columns for the rater, and its key beside it."""
+    paired = any(item.premise is not None for item in key.items.values())
+    columns = (*COLUMNS[:2], PREMISE, *COLUMNS[2:]) if paired else COLUMNS
+    try:
+        with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
+            writer = csv.DictWriter(stream, columns, extrasaction="ignore", restval="")
+            writer.writeheader()
+            for item in key.items.values():
+                writer.writerow({**dataclasses.asdict(item), "text": item.shown})
+    except OSError as error:
+        raise RunError(
+            f"{path} cannot be written ({error.strerror or error}). Choose another --rating-sheet."
+        ) from None
+    write_json(_key_path(path), KEY_CODEC.encode(key))
+
+
+def _key_path(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.key.json")
+
+
+def _parse(text: str, attacks: Mapping[str, Sequence[str]]) -> Comparison:
+    """`MODEL:ATTACK,MODEL:ATTACK`, of the models and attacks of the study."""
     methods = []
     for part in filter(None, text.split(",")):
         model, colon, attack = part.strip().rpartition(":")
@@ -130,62 +191,33 @@ def parse_comparison(text: str, plan: Plan) -> Comparison:
 
 
 def _groups(
-    comparison: Comparison, runs: Mapping[str, Run], gold: Mapping[str, str], rng: Random
-) -> list[list[dict[str, Any]]]:
-    results = {method: read_results(runs[method.model], [method.attack])[method.attack] for method in comparison}
-    first = results[comparison[0]]
-    texts = [text for text in first if all(succeeded(records.get(text)) for records in results.values())]
-    groups = []
-    for text in texts:
-        if len({records[text].adversarial for records in results.values()}) == 1:
+    comparison: Comparison, results: Mapping[str, Results], gold: Mapping[str, str], rng: Random
+) -> Iterator[list[Item]]:
+    """The rows of each text that all methods fool, in an order that says nothing."""
+    records = {method: results[method.model][method.attack] for method in comparison}
+    for text in records[comparison[0]]:
+        if not all(succeeded(by_text.get(text)) for by_text in records.values()):
+            continue
+        if len({by_text[text].adversarial for by_text in records.values()}) == 1:
             continue  # nobody can prefer one of two equal texts
-        name = _code(rng)
-        group = [_item(name, comparison, method, results[method][text], gold[text], rng) for method in comparison]
+        name = _random_name(rng)
+        group = [_item(name, comparison, method, records[method][text], gold[text], rng) for method in comparison]
         rng.shuffle(group)
-        groups.append(group)
-    return groups
+        yield group
 
 
-def _item(group: str, comparison: Comparison, method: Method, record: Record, gold: str, rng: Random) -> dict[str, Any]:
-    return {
-        "id": _code(rng),
-        "group": group,
-        "comparison": [str(one) for one in comparison],
-        "method": str(method),
-        "text": record.id,
-        "gold": gold,
-        "shown": record.adversarial,
-        "premise": record.premise,
-    }
+def _item(group: str, comparison: Comparison, method: Method, record: Record, gold: str, rng: Random) -> Item:
+    return Item(
+        id=_random_name(rng),
+        group=group,
+        comparison=tuple(map(str, comparison)),
+        method=str(method),
+        text=record.id,
+        gold=gold,
+        shown=record.adversarial,
+        premise=record.premise,
+    )
 
 
-def _code(rng: Random) -> str:
+def _random_name(rng: Random) -> str:
     return "".join(rng.choices(_LETTERS, k=8))
-
-
-def _write_rows(path: Path, groups: Sequence[Sequence[Mapping[str, Any]]]) -> None:
-    paired = any(item["premise"] is not None for group in groups for item in group)
-    columns = (*COLUMNS[:2], PREMISE, *COLUMNS[2:]) if paired else COLUMNS
-    with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(columns)
-        for group in groups:
-            for item in group:
-                shown = {**item, "text": item["shown"], "preferred": "", "label": ""}
-                writer.writerow([shown[column] for column in columns])
-
-
-def read_key(folder: Path) -> dict[str, Any]:
-    path = folder / KEY_NAME
-    try:
-        key = json.loads(path.read_text(encoding="utf-8"))
-        if key["schema"] == SCHEMA and key["items"]:
-            return dict(key)
-    except FileNotFoundError:
-        raise RunError(
-            f"{folder} has no {KEY_NAME}, so no sheet was made from it. Make one with: "
-            f"stockade study attention --resume --out {folder} --rating-sheet sheet.csv"
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    raise RunError(f"{path} cannot be read. Restore it from the .key.json beside the sheet.")

@@ -1,156 +1,290 @@
-"""Runs the study: the plan, a run for each model, what is seen inside the models, the analysis, the pages."""
+"""The study of attention: one word replaced by eight attacks, several models, the texts that all of them get right."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import dataclasses
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, ClassVar, cast
 
-from stockade import api
+from pydantic import BeforeValidator, Field, model_validator
+
+from stockade.attacks.registry import make_attacks
 from stockade.core.errors import OptionError, RunError
-from stockade.core.files import in_temporary_folder, refuse_existing
-from stockade.datasets.source import DataSource
-from stockade.experiment.inputs import name_models
-from stockade.jobs import DataOptions
-from stockade.runs.attack import Observer, Progress
-from stockade.runs.finished import finished_run
-from stockade.runs.run import Run
-from stockade.studies.attention.analysis import analyse
-from stockade.studies.attention.headline import headline
-from stockade.studies.attention.html import render_body, render_page
-from stockade.studies.attention.inside import look_inside
-from stockade.studies.attention.markdown import render_markdown
-from stockade.studies.attention.models import Models
-from stockade.studies.attention.plan import FILE_NAME, Plan, check_same, make_plan, read_plan
-from stockade.studies.attention.rating_sheet import check_sheet, write_sheet
-from stockade.studies.attention.ratings import keep_ratings
-from stockade.studies.attention.tables import shown_tables
-from stockade.studies.attention.texts import ChosenTexts
-from stockade.studies.attention.victims import ATTACKS, Victim
-from stockade.studies.entry import Study, StudyEntry, StudyRequest
-from stockade.studies.write import write_pages
+from stockade.core.files import unreadable
+from stockade.core.text import Text
+from stockade.experiment.progress import Runtime, within
+from stockade.experiment.result import Verification, Workflow
+from stockade.experiment.spec import Count, Defenses
+from stockade.experiment.store import ResultStore
+from stockade.experiment.workspace import MANIFEST
+from stockade.report.document import Document
+from stockade.studies.attention.analysis import AttentionNumbers, ModelResults, analyse
+from stockade.studies.attention.claims import check_claims
+from stockade.studies.attention.inputs import GREEDY_EC, LIST, RANDOM, AttentionInputs, Selection, Victim
+from stockade.studies.attention.inside import TextChange, changed_texts, measure_inside, read_changes, read_theorem
+from stockade.studies.attention.rating_sheet import KEY_CODEC, check_sheet, make_key, write_sheet
+from stockade.studies.attention.ratings import RATINGS_CODEC, Ratings, read_sheets, score_ratings
+from stockade.studies.claims import Claim
+from stockade.studies.frame import Option, StudyResult, StudySpec, begin_study, finished
+from stockade.studies.records import Results, read_results, successes, warn_of_few
+from stockade.workflows.attack.result import AttackResult
+from stockade.workflows.attack.run import attack_examples
+from stockade.workflows.attack.spec import AttackSpec
 
-NAME = "attention"
-SUMMARY = "One-word attacks on several models: who is fooled, where attention goes, how far embeddings move."
-OPTIONS: Mapping[str, Any] = {
-    "draws": 1000,
-    "samples": 10_000,
-    "rating_sheet": None,
-    "compare": (),
-    "ratings": (),
-}
+_RATINGS, _KEY, _RATERS = "ratings", "key", "raters"
+"""Where the store keeps the key to the last rating sheet, and what raters said with the key to theirs."""
 
 
-def carry_out(request: StudyRequest) -> Study:
-    """Without `out` the study lives in a temporary folder as long as the returned object."""
-    _check(request.own)
-    if request.out is not None:
-        return _carry_out(request.out, request)
-    if request.resume:
-        raise RunError("There is nothing to resume without a folder: name it with --out.")
-    return in_temporary_folder(lambda folder: _carry_out(folder, request))
+def _several(value: object) -> object:
+    return value if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
 
 
-def _carry_out(folder: Path, request: StudyRequest) -> Study:
-    models = Models(request)
-    plan, source = _plan(folder, request, models)
-    sheet = Path(request.own["rating_sheet"]) if request.own["rating_sheet"] else None
-    comparisons = check_sheet(sheet, plan, request.own["compare"]) if sheet else []
-    keep_ratings(folder, [Path(path) for path in request.own["ratings"]])
-    runs = {victim.name: _attacked(folder, victim, plan, source, request, models) for victim in plan.victims}
-    inside = {
-        victim.name: look_inside(runs[victim.name], victim, models.loader(victim), plan.settings.samples)
-        for victim in plan.victims
-    }
-    numbers = analyse(folder, plan, runs, inside)
-    write_pages(folder, numbers, render_markdown(numbers), render_page(plan, numbers))
-    if sheet:
-        write_sheet(sheet, folder, plan, runs, comparisons)
-    return Study(NAME, folder, runs, numbers, lambda: render_body(plan, numbers))
+class AttentionSpec(StudySpec):
+    """What decides the study attention: models, data, and the options below.
+
+    What concerns the rating sheets is done when it is asked for, and is not recorded.
+    """
+
+    kind: ClassVar[str] = "study-attention"
+    summary: ClassVar[str] = (
+        "One-word attacks on several models: who is fooled, where attention goes, how far embeddings move."
+    )
+    several_models: ClassVar[bool] = True
+    free: ClassVar[frozenset[str]] = StudySpec.free | {"rating_sheet", "compare", "ratings"}
+
+    defenses: Annotated[Defenses, Option("--defense", "NAME[@PRESET][:OPTION=VALUE,…]")] = None
+    """A defense around each model; repeat from the outside in; none: the bare models."""
+    draws: Count = 1_000
+    """How often the attack random draws per text."""
+    samples: Count = 10_000
+    """How often the check of Theorem 1 draws per head."""
+    rating_sheet: Annotated[Path | None, Option(metavar="FILE.csv"), Field(exclude=True)] = None
+    """Write a blind sheet for human raters; its key is written beside it."""
+    compare: Annotated[
+        tuple[str, ...],
+        Option(metavar="MODEL:ATTACK,MODEL:ATTACK"),
+        BeforeValidator(_several),
+        Field(exclude=True),
+    ] = ()
+    """What the rating sheet compares, as in bert:gs-ec,lstm:gs-ec; repeat for several comparisons."""
+    ratings: Annotated[
+        tuple[Path, ...], Option(metavar="FILE.csv"), BeforeValidator(_several), Field(exclude=True)
+    ] = ()
+    """A filled rating sheet, named after its rater; repeat for several raters."""
+
+    @model_validator(mode="after")
+    def _compares_on_a_sheet(self) -> AttentionSpec:
+        if self.compare and self.rating_sheet is None:
+            raise OptionError("--compare says what a rating sheet compares: name the sheet with --rating-sheet.")
+        return self
+
+    def attack(self, victim: Victim) -> AttackSpec:
+        """What decides the attacks on one model."""
+        references = [f"{name}:draws={self.draws}" if name == RANDOM else name for name in victim.attacks]
+        shared = {name: getattr(self, name) for name in StudySpec.model_fields if name not in ("models", "limit")}
+        return AttackSpec.of(
+            model=self.models[victim.name],
+            attacks=make_attacks(references),
+            **shared,
+            defenses=self.defenses,
+            similarity=False,
+        )
 
 
-def _check(own: Mapping[str, Any]) -> None:
-    for name in ("draws", "samples"):
-        if isinstance(own[name], bool) or not isinstance(own[name], int) or own[name] < 1:
-            raise OptionError(f"--{name} is {own[name]}, expected a whole number from 1 up.")
-    for name in ("compare", "ratings"):
-        if isinstance(own[name], str | Path):
-            raise OptionError(f"{name} is one string, expected a list of them.")
-    if own["compare"] and not own["rating_sheet"]:
-        raise OptionError("--compare says what a rating sheet compares: name the sheet with --rating-sheet.")
+class AttentionResult(StudyResult[AttentionNumbers]):
+    """The study of attention: `numbers`, `claims`, and `runs` with every text and attack of each model."""
+
+    kind: ClassVar[str] = AttentionSpec.kind
+    spec_type: ClassVar[type[StudySpec]] = AttentionSpec
+
+    @cached_property
+    def victims(self) -> Mapping[str, Victim]:
+        """The models by name."""
+        try:
+            return {name: Victim.read(name, model) for name, model in self.manifest.inputs["models"].items()}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise unreadable(self.folder / MANIFEST, repr(error)) from None
+
+    @cached_property
+    def selection(self) -> Selection:
+        """The texts."""
+        try:
+            return Selection.read(self.manifest.inputs["data"])
+        except (KeyError, TypeError) as error:
+            raise unreadable(self.folder / MANIFEST, repr(error)) from None
+
+    def open_runs(self) -> Mapping[str, AttackResult]:
+        return {name: AttackResult.open(self.folder / name) for name in self.victims}
+
+    @property
+    def runs(self) -> Mapping[str, AttackResult]:
+        """The attacks on each model."""
+        return cast("Mapping[str, AttackResult]", super().runs)
+
+    @cached_property
+    def results(self) -> Mapping[str, Results]:
+        """What each attack did to each text of each model."""
+        return {name: read_results(run, run.attacks) for name, run in self.runs.items()}
+
+    @cached_property
+    def changes(self) -> Mapping[str, Mapping[str, TextChange]]:
+        """What the successes of gs-ec change inside each model, by text."""
+        return {name: read_changes(self.store, name) for name in self.victims}
+
+    @cached_property
+    def ratings(self) -> Ratings | None:
+        """What human raters said; None before anybody has."""
+        document = self.store.get(_RATINGS, _RATERS)
+        return None if document is None else RATINGS_CODEC.read(document)
+
+    @cached_property
+    def numbers(self) -> AttentionNumbers:
+        """Tables 1 to 3, Figures 1, 2 and 4, Theorem 1."""
+        models = [
+            ModelResults(
+                victim=victim,
+                summaries=self.runs[name].summary["attacks"],
+                results=self.results[name],
+                changes=list(self.changes[name].values()),
+                theorem=read_theorem(self.store, name),
+            )
+            for name, victim in self.victims.items()
+        ]
+        return analyse(self.selection, models, None if self.ratings is None else score_ratings(self.ratings))
+
+    @cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """What the paper claims, held against the numbers."""
+        return check_claims(self.numbers, self.results)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Those of the runs, and what this study adds."""
+        warnings = [f"{name}: {warning}" for name, run in self.runs.items() for warning in run.summary["warnings"]]
+        chosen, spec = len(self.selection.ids), self.spec
+        if spec.limit is not None and chosen < spec.limit:
+            warnings.append(f"Only {chosen} of the {spec.limit} texts asked for are right with all models.")
+        warnings += warn_of_few(chosen)
+        if spec.budget is not None:
+            warnings.append(
+                f"At most {spec.budget:,} queries per text do not reach the whole vocabulary: success rates may be "
+                "lower than without a limit, and the word of gs-ec need not be the nearest."
+            )
+        if len(self.victims) == 1:
+            warnings.append("One model alone is compared with nothing: name several before the data.")
+        return warnings
+
+    @property
+    def complete(self) -> bool:
+        """Whether every text was attacked, and every success measured."""
+        return super().complete and not any(self._not_measured(name) for name in self.victims)
+
+    def facts(self) -> Mapping[str, object]:
+        return {"draws": self.spec.draws, "samples": self.spec.samples}
+
+    def verify(self, model: object = None, *, trust: bool = False) -> Verification:
+        """Verify the attacks on every model, that what was measured inside fits them, and the written summary.
+
+        Parameters
+        ----------
+        model
+            The models by name, if they are not where the study found them.
+        trust
+            Whether code that the folder names, such as a `python:` model, may be run.
+        """
+        verification = super().verify(model, trust=trust)
+        problems = [f"{name}: {problem}" for name in self.victims for problem in self._not_measured(name)]
+        return Verification(verification.checked, (*verification.problems, *problems))
+
+    def make_document(self) -> Document:
+        """The page: models, success rates, claims, attention, embeddings, Theorem 1, raters."""
+        from stockade.studies.attention.page import attention_document
+
+        return attention_document(self)
+
+    def _not_measured(self, name: str) -> list[str]:
+        """What is missing of the measurements inside a model, or does not fit its attacks."""
+        problems = []
+        for change, *_ in changed_texts(successes(self.results[name].get(GREEDY_EC, {}))):
+            measured = self.changes[name].get(change.id)
+            if measured is None:
+                problems.append(f"example {change.id} was not measured inside the model")
+            elif dataclasses.replace(measured, attention=None, layers=None, relative_change=None) != change:
+                problems.append(f"example {change.id} was measured with another text than {GREEDY_EC} made")
+        if self.victims[name].without_self_attention is None and read_theorem(self.store, name) is None:
+            problems.append("Theorem 1 was not checked")
+        return problems
 
 
-def _plan(folder: Path, request: StudyRequest, models: Models) -> tuple[Plan, DataSource | None]:
-    """The plan of the folder, or a new one; the data, if they are open already."""
-    names = name_models(request.models, request.names)
-    if request.resume and (folder / FILE_NAME).exists():
-        plan = read_plan(folder)
-        if request.models:
-            check_same(folder, plan, request, names)
-        models.remember(plan, names)
-        return plan, None
-    if not request.models:
-        return read_plan(folder), None  # which says what is missing
-    refuse_existing(folder, FILE_NAME)
-    models.name(names)
-    source = request.data_options.load(request.data)
-    plan = make_plan(request, models.all(), models.references, source)
-    plan.write(folder)
-    models.remember(plan, names)
-    return plan, source
+def run(spec: AttentionSpec, folder: Path, runtime: Runtime, resume: bool) -> AttentionResult:
+    """Attack each model, look inside it, analyse; read and write what raters need."""
+    inputs = AttentionInputs(spec)
+    with begin_study(folder, spec, inputs.describe, resume=resume) as workspace:
+        begun, store = AttentionResult.of(workspace), workspace.store
+        victims = list(begun.victims.values())
+        comparisons = check_sheet(spec.rating_sheet, victims, spec.compare) if spec.rating_sheet else []
+        if spec.ratings:
+            _keep_ratings(store, folder, spec.ratings)
+        runs = {}
+        for victim in victims:
+            observed = dataclasses.replace(runtime, observer=within(victim.name, runtime.observer))
+            attacked = runs[victim.name] = _attack(spec, begun, victim, inputs, observed)
+            if attacked.complete:  # else something is left for a resume, and texts may still be missing
+                _look_inside(store, inputs, victim, attacked, spec.samples, runtime)
+        result = AttentionResult.of_runs(workspace, runs)
+        result.write_summary()
+        if spec.rating_sheet:
+            key = make_key(
+                comparisons,
+                result.results,
+                study=folder.name,
+                created=workspace.manifest.created,
+                seed=spec.seed,
+                labels=victims[0].labels,
+            )
+            write_sheet(spec.rating_sheet, key)
+            store.add(_RATINGS, _KEY, KEY_CODEC.encode(key))
+    return result
 
 
-def _attacked(
-    folder: Path, victim: Victim, plan: Plan, source: DataSource | None, request: StudyRequest, models: Models
-) -> Run:
-    """The run of one model, gone on with if it is not finished. A finished one needs neither model nor data."""
-    finished = finished_run(folder / victim.name)
-    if finished is not None:
-        return finished
-    model = models.given(victim)
-    source = source or _source(folder, plan, request)
-    settings = plan.settings
-    return api.attack(
-        model,
-        ChosenTexts(source, frozenset(plan.choice.ids)),
-        *(f"{attack}:draws={settings.draws}" if attack == "random" else attack for attack in victim.attacks),
-        seed=settings.seed,
-        budget=settings.budget,
-        out=folder / victim.name,
-        resume=True,
-        similarity=False,
-        max_words=settings.max_words,
-        concurrency=request.concurrency,
-        batch_tokens=request.batch_tokens,
-        data_options=DataOptions(label_map=plan.data_options.label_map),
-        model_options=models.options,
-        observer=_named(victim.name, request.observer),
+def _attack(
+    spec: AttentionSpec, begun: AttentionResult, victim: Victim, inputs: AttentionInputs, runtime: Runtime
+) -> AttackResult:
+    """The attacks on a model; those that are finished need neither model nor data."""
+    folder = begun.folder / victim.name
+    attacked = finished(AttackResult, folder)
+    if attacked is not None:
+        return attacked
+    model = inputs.model(victim)
+    examples = inputs.examples(model, begun.selection, begun.manifest.inputs["data"]["fingerprint"])
+    return attack_examples(spec.attack(victim), folder, runtime, True, model, examples)
+
+
+def _look_inside(
+    store: ResultStore, inputs: AttentionInputs, victim: Victim, attacked: AttackResult, samples: int, runtime: Runtime
+) -> None:
+    measure_inside(
+        store,
+        victim,
+        lambda: inputs.model(victim),
+        successes=[] if GREEDY_EC in victim.missing else list(attacked.records(GREEDY_EC, "success")),
+        texts=[Text.parse(record.original, record.premise) for record in attacked.records(LIST)],
+        samples=samples,
+        observer=runtime.observer,
     )
 
 
-def _source(folder: Path, plan: Plan, request: StudyRequest) -> DataSource:
-    """The data again, which must be what they were."""
-    given = request.data
-    if given is None:
-        if plan.needs_objects():
-            raise RunError(f"{folder} was made from Python objects: resume it from Python, with the same objects.")
-        given = plan.data
-    source = plan.data_options.load(given)
-    if source.fingerprint() != plan.data_fingerprint:
-        raise RunError(f"The data of {folder} have changed since it was begun: start again with another --out.")
-    return source
+def _keep_ratings(store: ResultStore, folder: Path, sheets: tuple[Path, ...]) -> None:
+    """Read filled sheets into the store; they take the place of those there."""
+    document = store.get(_RATINGS, _KEY)
+    if document is None:
+        raise RunError(
+            f"{folder} has no key to a rating sheet, so none was made from it. Make one with: "
+            f"stockade study attention --resume --out {folder} --rating-sheet sheet.csv"
+        )
+    store.add(_RATINGS, _RATERS, RATINGS_CODEC.encode(read_sheets(sheets, KEY_CODEC.read(document))))
 
 
-def _named(model: str, observer: Observer | None) -> Observer | None:
-    """An observer that is told the model as well."""
-    if observer is None:
-        return None
-
-    def tell(progress: Progress) -> None:
-        observer(replace(progress, attack=f"{model}: {progress.attack}"))
-
-    return tell
-
-
-ENTRY = StudyEntry(NAME, SUMMARY, ATTACKS, True, OPTIONS, carry_out, headline, shown_tables)
+WORKFLOW: Workflow[AttentionSpec] = Workflow(AttentionSpec, run, AttentionResult, reopens=True)

@@ -17,16 +17,22 @@ in the theorem; so is the division by √width, which would divide both sides. T
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from stockade.experiment.store import Codec
 
 Matrix = NDArray[np.float32]
 TAILS = (2.0, 4.0)
 """The ε of the second line, in multiples of C δ / √d: its bounds are then 1/2 and 1/4."""
+_DIGITS = 6
 
 
 class Layer(Protocol):
@@ -38,36 +44,109 @@ class Layer(Protocol):
     def of_head(self, head: int) -> tuple[Matrix, Matrix]: ...
 
 
-def check_theorem(layers: Sequence[Layer], real: Sequence[Matrix], samples: int, seed: int = 0) -> dict[str, Any]:
-    """Every head of every layer against the bound; `real` are vectors for each layer, or nothing."""
-    rows = []
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """How far the scores of a head move when a vector moves.
+
+    Parameters
+    ----------
+    ratio
+        The mean of |s' - s| divided by the bound C / √d: above 1 the bound does not hold. None for a head of zeros.
+    error
+        The standard error of that mean, in the same unit.
+    tails
+        For each of `TAILS` the share of moves that are at least so many bounds long.
+    """
+
+    ratio: float | None
+    error: float | None
+    tails: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MovesByDirection:
+    """The moves for the worst Δ, and for one of random direction."""
+
+    worst: Moves
+    random: Moves
+
+
+@dataclass(frozen=True, slots=True)
+class HeadCheck:
+    """One head against its bound, with uniform vectors and with those of the model; None if there are none."""
+
+    layer: int
+    head: int
+    bound: float
+    uniform: MovesByDirection
+    real: MovesByDirection | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TheoremCheck:
+    """Every head of a model against the bound.
+
+    Parameters
+    ----------
+    dimension
+        d, the length of the vectors.
+    samples
+        How many uniform vectors were drawn for each layer.
+    real_vectors
+        How many of the model's own vectors there are.
+    expected_ratio
+        What `ratio` would be with W_Q = W_K = identity.
+    tails
+        See `TAILS`.
+    heads
+        Layer by layer.
+    """
+
+    dimension: int
+    samples: int
+    real_vectors: int
+    expected_ratio: float
+    tails: tuple[float, ...]
+    heads: tuple[HeadCheck, ...]
+
+
+CODEC: Codec[TheoremCheck] = Codec(dataclasses.asdict, TypeAdapter(TheoremCheck).validate_python)
+
+
+def check_theorem(layers: Sequence[Layer], real: Sequence[Matrix], samples: int, seed: int = 0) -> TheoremCheck:
+    """Hold every head of every layer against the bound.
+
+    Parameters
+    ----------
+    layers
+        The weights, from the first layer.
+    real
+        What each layer reads, a row per token; empty if nobody knows.
+    samples
+        How many uniform vectors and directions to draw for each layer.
+    seed
+        Decides the draws.
+    """
+    heads = []
     dimension = layers[0].of_head(0)[0].shape[0]
     for number, layer in enumerate(layers):
         dimension = layer.of_head(0)[0].shape[0]
         rng = np.random.default_rng([seed, number])
         uniform, directions = unit_vectors(rng, samples, dimension), unit_vectors(rng, samples, dimension)
-        own = _unit(real[number]) if number < len(real) else None
+        inputs = _unit(real[number]) if number < len(real) else None
         for head in range(layer.heads):
-            found = check_head(*layer.of_head(head), uniform, directions, own)
-            rows.append({"layer": number, "head": head, **found})
-    return {
-        "dimension": dimension,
-        "samples": samples,
-        "real_vectors": len(real[0]) if real else 0,
-        "expected_ratio": round(math.sqrt(dimension) * mean_coordinate(dimension), 6),
-        "tails": list(TAILS),
-        "heads": rows,
-    }
-
-
-def check_head(query: Matrix, key: Matrix, uniform: Matrix, directions: Matrix, real: Matrix | None) -> dict[str, Any]:
-    """One head. Numbers are ratios to the bound C / √d, so that above 1 it does not hold."""
-    bound, worst = bound_of(query, key), worst_move(query, key)
-    return {
-        "bound": round(bound, 6),
-        "uniform": _ratios(query, key, worst, uniform, directions, bound),
-        "real": None if real is None else _ratios(query, key, worst, real, directions, bound),
-    }
+            query, key = layer.of_head(head)
+            by_uniform = measure_moves(query, key, uniform, directions)
+            by_real = None if inputs is None else measure_moves(query, key, inputs, directions)
+            heads.append(HeadCheck(number, head, round(bound_of(query, key), _DIGITS), by_uniform, by_real))
+    return TheoremCheck(
+        dimension=dimension,
+        samples=samples,
+        real_vectors=len(real[0]) if real else 0,
+        expected_ratio=round(math.sqrt(dimension) * mean_coordinate(dimension), _DIGITS),
+        tails=TAILS,
+        heads=tuple(heads),
+    )
 
 
 def bound_of(query: Matrix, key: Matrix) -> float:
@@ -95,27 +174,37 @@ def unit_vectors(rng: np.random.Generator, count: int, dimension: int) -> Matrix
     return _unit(rng.standard_normal((count, dimension), dtype=np.float32))
 
 
-def _ratios(
-    query: Matrix, key: Matrix, worst: Matrix, vectors: Matrix, directions: Matrix, bound: float
-) -> dict[str, Any]:
+def measure_moves(query: Matrix, key: Matrix, vectors: Matrix, directions: Matrix) -> MovesByDirection:
+    """The moves of one head's scores.
+
+    Parameters
+    ----------
+    query, key
+        W_Q and W_K.
+    vectors
+        x_i, a row each, of length 1.
+    directions
+        Random Δ, a row each, of length 1.
+    """
+    bound = bound_of(query, key)
     directions = directions[: len(vectors)]
     vectors = vectors[: len(directions)]
-    moves = {
-        "worst": np.abs(vectors @ worst),
-        "random": np.abs(np.einsum("ij,ij->i", vectors @ query, directions @ key)),
-    }
-    return {name: _against(move.astype(np.float64), bound) for name, move in moves.items()}
+    return MovesByDirection(
+        worst=_against(np.abs(vectors @ worst_move(query, key)), bound),
+        random=_against(np.abs(np.einsum("ij,ij->i", vectors @ query, directions @ key)), bound),
+    )
 
 
-def _against(moves: NDArray[np.float64], bound: float) -> dict[str, Any]:
+def _against(lengths: Matrix, bound: float) -> Moves:
+    moves = lengths.astype(np.float64)
     if not len(moves) or bound == 0:
-        return {"ratio": None, "error": None, "tails": [None] * len(TAILS)}
+        return Moves(None, None, (None,) * len(TAILS))
     spread = float(moves.std(ddof=1)) / math.sqrt(len(moves)) if len(moves) > 1 else 0.0
-    return {
-        "ratio": round(float(moves.mean()) / bound, 6),
-        "error": round(spread / bound, 6),
-        "tails": [round(float((moves >= times * bound).mean()), 6) for times in TAILS],
-    }
+    return Moves(
+        round(float(moves.mean()) / bound, _DIGITS),
+        round(spread / bound, _DIGITS),
+        tuple(round(float((moves >= times * bound).mean()), _DIGITS) for times in TAILS),
+    )
 
 
 def _unit(vectors: Matrix) -> Matrix:

@@ -35,7 +35,7 @@ def toy_lstm() -> tuple[Any, Any]:
     model, tokenizer = build_model("BiLSTM-attention", TEXTS, LABELS, seed=1, options=options)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        weights = model.get_input_embeddings().weight
+        weights: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
         weights.copy_(torch.randn(weights.shape, generator=generator) * 2)
     return _balanced(model, tokenizer)
 
@@ -49,11 +49,11 @@ def _balanced(model: Any, tokenizer: Any) -> tuple[Any, Any]:
 
 
 def _log_odds(model: Any, tokenizer: Any) -> list[float]:
-    found = HuggingFaceClassifier(model, tokenizer).predict_proba(list(TEXTS))
-    return [float(torch.logit(torch.tensor(row[1]), eps=1e-12)) for row in found]
+    rows = HuggingFaceClassifier(model, tokenizer).predict_proba(list(TEXTS))
+    return [float(torch.logit(torch.tensor(row[1]), eps=1e-12)) for row in rows]
 
 
 def toy_rows() -> list[tuple[str, str]]:
     """Labelled by the self-attentive model, so that the other one is wrong on some."""
-    found = HuggingFaceClassifier(*toy_bert()).predict_proba(list(TEXTS)).argmax(1)
-    return [(text, LABELS[label]) for text, label in zip(TEXTS, found.tolist(), strict=True)]
+    classes = HuggingFaceClassifier(*toy_bert()).predict_proba(list(TEXTS)).argmax(1)
+    return [(text, LABELS[label]) for text, label in zip(TEXTS, classes.tolist(), strict=True)]

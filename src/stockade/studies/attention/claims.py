@@ -1,0 +1,150 @@
+"""What the paper claims about its attacks and models, held against the runs; and its numbers, to be read beside them.
+
+The paper had other models, data and vocabularies: a claim that does not hold here is a finding, not a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from stockade.report.document import Table
+from stockade.report.numbers import NOT_AVAILABLE
+from stockade.studies.attention.analysis import (
+    AttentionNumbers,
+    ComparedModels,
+    ModelNumbers,
+    fooled_texts,
+)
+from stockade.studies.attention.inputs import ATTACKS, GREEDY, GREEDY_EC, LIST, RANDOM
+from stockade.studies.attention.inside import RelativeChange
+from stockade.studies.claims import Claim, at_least_as_strong
+from stockade.studies.records import Results, attacked_by_all
+
+_NEAR = 0.03
+_ROUNDING = 1e-9
+_MISSING = "the model does not allow one of them"
+_PUBLISHED_COLUMNS = ("attack", "Yelp, LSTM", "Yelp, BERT", "Yelp, BERT not pre-trained", "MNLI, LSTM", "MNLI, BERT")
+_PUBLISHED = {
+    "random": (1.1, 0.8, 1, 17.8, 9.2),
+    "list": (27, 6, 15, 63, 56),
+    "asmin-gr": (16, 11, 32, 57, 53),
+    "asmax-gr": (62, 17, 35, 78, 54),
+    "asmin-ec": (16, 10, 32, 55, 52),
+    "asmax-ec": (62, 17, 35, 78, 51),
+    "A*": (62, 17, 35, 78, 54),
+    "gs-gr": (79, 52, 53, 95, 75),
+    "gs-ec": (78, 50, 53, 95, 75),
+}
+"""Percent of texts fooled; of `random` percent of draws."""
+_PUBLISHED_CAPTION = (
+    "R_e: LSTM 0.83, BERT 0.56. Human raters: gs-ec on LSTM 0.6 readability and 52.1 % accuracy, on BERT 1.0 and "
+    "68.8 %; on BERT gs-gr 0.55 and 64.6 %, gs-ec 1.0 and 68.8 %. Other models, data and vocabularies: compare "
+    "orders, not values."
+)
+
+
+def published_table() -> Table:
+    """The paper's numbers."""
+    rows = [(attack, *(f"{value} %" for value in values)) for attack, values in _PUBLISHED.items()]
+    return Table(_PUBLISHED_COLUMNS, rows, caption=_PUBLISHED_CAPTION)
+
+
+def check_claims(numbers: AttentionNumbers, results: Mapping[str, Results]) -> tuple[Claim, ...]:
+    """Every claim: about the attacks on each model, then about the models under each attack.
+
+    Parameters
+    ----------
+    numbers
+        The numbers of the study.
+    results
+        What each attack did on each model.
+    """
+    about_attacks = (_about_attacks(name, model, results[name]) for name, model in numbers.models.items())
+    about_models = (_about_models(pair.models, pair.attacks, numbers.models) for pair in numbers.pairs)
+    return tuple(chain.from_iterable(chain(about_attacks, about_models)))
+
+
+def _about_attacks(name: str, model: ModelNumbers, results: Results) -> Iterator[Claim]:
+    best = None if model.a_star is None else model.a_star.attack
+    yield _stronger(f"{name}: {GREEDY} at least as strong as attention (A*)", results, GREEDY, best)
+    yield _stronger(f"{name}: attention (A*) at least as strong as {LIST}", results, best, LIST)
+    yield _list_beats_random(name, model)
+    yield _constraint_is_free(name, results)
+
+
+def _stronger(claim: str, results: Results, strong: str | None, weak: str | None) -> Claim:
+    if strong is None or weak is None or strong not in results or weak not in results:
+        return Claim(claim, None, _MISSING)
+    return at_least_as_strong(results, strong, weak, claim)
+
+
+def _list_beats_random(name: str, model: ModelNumbers) -> Claim:
+    claim = f"{name}: {LIST} at least as strong as {RANDOM}"
+    texts, draws = model.attacks[LIST].rate["value"], model.attacks[RANDOM].rate["value"]
+    if texts is None or draws is None:
+        return Claim(claim, None, "nothing was attacked")
+    holds = texts >= draws if texts or draws else None
+    return Claim(claim, holds, f"{100 * texts:.1f} % of texts against {100 * draws:.1f} % of draws")
+
+
+def _constraint_is_free(name: str, results: Results) -> Claim:
+    claim = f"{name}: {GREEDY_EC} within 3 points of {GREEDY}"
+    if GREEDY not in results or GREEDY_EC not in results:
+        return Claim(claim, None, _MISSING)
+    texts = attacked_by_all(results, (GREEDY, GREEDY_EC))
+    if not texts:
+        return Claim(claim, None, "no text was attacked by both")
+    free, constrained = (len(fooled_texts(results, attack) & set(texts)) for attack in (GREEDY, GREEDY_EC))
+    gap = (constrained - free) / len(texts)
+    near = abs(gap) <= _NEAR + _ROUNDING if constrained or free else None
+    return Claim(claim, near, f"{constrained} against {free} of {len(texts)} texts: {100 * gap:+.1f}")
+
+
+def _about_models(
+    names: tuple[str, str], compared: Mapping[str, ComparedModels | None], models: Mapping[str, ModelNumbers]
+) -> Iterator[Claim]:
+    attentive, recurrent = names
+    for attack in ATTACKS:
+        claim = f"{attack}: {attentive} is fooled less often than {recurrent}"
+        if attack == RANDOM:
+            yield _fewer_draws(claim, models[attentive], models[recurrent])
+        else:
+            yield _fewer_texts(claim, names, compared[attack])
+    yield _moves_less(attentive, recurrent, models)
+
+
+def _fewer_draws(claim: str, attentive: ModelNumbers, recurrent: ModelNumbers) -> Claim:
+    first, second = (model.attacks[RANDOM].rate["value"] for model in (attentive, recurrent))
+    if first is None or second is None:
+        return Claim(claim, None, "nothing was attacked")
+    numbers = f"{100 * first:.1f} % against {100 * second:.1f} % of draws"
+    return Claim(claim, None if first == second else first < second, numbers)
+
+
+def _fewer_texts(claim: str, names: tuple[str, str], compared: ComparedModels | None) -> Claim:
+    if compared is None:
+        return Claim(claim, None, "one of the models does not allow it")
+    if not compared.texts:
+        return Claim(claim, None, "no text was attacked on both")
+    first, second = compared.fooled
+    numbers = (
+        f"{first} against {second} of {compared.texts} texts; {compared.only[0]} fool only {names[0]}, "
+        f"{compared.only[1]} only {names[1]}; McNemar p = {compared.p:.3g}"
+    )
+    return Claim(claim, None if first == second else first < second, numbers)
+
+
+def _moves_less(attentive: str, recurrent: str, models: Mapping[str, ModelNumbers]) -> Claim:
+    claim = f"R_e is larger for {recurrent} than for {attentive}"
+    changes = {name: models[name].relative_embedding_change for name in (attentive, recurrent)}
+    first, second = (changes[name].mean["value"] for name in (attentive, recurrent))
+    numbers = ", ".join(_interval(name, change) for name, change in changes.items())
+    return Claim(claim, None if first is None or second is None else second > first, numbers)
+
+
+def _interval(name: str, change: RelativeChange) -> str:
+    value, low, high = (change.mean[part] for part in ("value", "low", "high"))
+    if value is None:
+        return f"{name} {NOT_AVAILABLE}"
+    return f"{name} {value:.3f}" + ("" if low is None or high is None else f" ({low:.3f}–{high:.3f})")

@@ -1,0 +1,169 @@
+"""The numbers of the study and the paper's claims, on results that a person can count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from stockade.core.statistics import wilson
+from stockade.studies.attention.analysis import (
+    AttentionNumbers,
+    ComparedModels,
+    ModelResults,
+    analyse,
+    compare_models,
+    examples_to_show,
+)
+from stockade.studies.attention.claims import check_claims, published_table
+from stockade.studies.attention.inputs import ATTACKS, Selection, Victim
+from stockade.studies.attention.inside import TextChange
+from stockade.studies.claims import Claim
+from stockade.studies.records import read_results
+from stockade.workflows.attack.spec import AttackSpec
+from tests.studies.made_studies import failure, make_run, success
+
+STRONG = {
+    "random": "ssff",
+    "list": "sfff",
+    "asmin-gr": "fsff",
+    "asmax-gr": "sfsf",
+    "asmin-ec": "ffff",
+    "asmax-ec": "sfsf",
+    "gs-gr": "sssf",
+    "gs-ec": "sssf",
+}
+"""A letter per text and attack: s succeeds, f fails."""
+FLIPS = (0.5, 0.1, 0.0, 0.0)
+
+
+def text_change(number: str, *, words: int = 6, relative: float | None = None) -> TextChange:
+    return TextChange(
+        id=number,
+        label="positive",
+        prediction="negative",
+        words=("w",) * words,
+        index=0,
+        replacement="x",
+        relative_change=relative,
+    )
+
+
+def made(
+    folder: Path,
+    outcomes: Mapping[str, str] = STRONG,
+    flips: tuple[float, ...] = FLIPS,
+    *,
+    name: str = "toy",
+    kind: str = "other",
+    relative: float | None = None,
+) -> ModelResults:
+    """What is known of a model on which the attacks did this."""
+    records = {}
+    for attack, letters in outcomes.items():
+        shares = flips if attack == "random" else (None,) * len(letters)
+        records[attack] = [
+            success(number, attack, ("one", "x"), flip_share=share)
+            if letter == "s"
+            else failure(number, attack, flip_share=share)
+            for number, (letter, share) in enumerate(zip(letters, shares, strict=True))
+        ]
+    spec = AttackSpec.of(model="toy model", data="toy data", attacks=list(outcomes), similarity=False)
+    run = make_run(folder / name, spec, records)
+    victim = Victim(
+        name=name,
+        reference="toy model",
+        fingerprint=None,
+        labels=("negative", "positive"),
+        kind=kind,
+        missing={attack: "not shown" for attack in ATTACKS if attack not in outcomes},
+        without_layers="no layers",
+        without_self_attention="no self-attention",
+    )
+    return ModelResults(
+        victim=victim,
+        summaries=run.summary["attacks"],
+        results=read_results(run, run.attacks),
+        changes=[text_change("0", relative=relative)],
+        theorem=None,
+    )
+
+
+def analysed(*models: ModelResults) -> tuple[AttentionNumbers, tuple[Claim, ...]]:
+    texts = len(models[0].results["list"])
+    selection = Selection(tuple(map(str, range(texts))), 8, 20, {model.victim.name: 6 for model in models})
+    numbers = analyse(selection, models, None)
+    return numbers, check_claims(numbers, {model.victim.name: model.results for model in models})
+
+
+def test_random_is_a_share_of_draws_and_a_star_the_best_of_four(tmp_path: Path) -> None:
+    numbers, _ = analysed(made(tmp_path))
+    model = numbers.models["toy"]
+    assert model.attacks["random"].rate["value"] == pytest.approx(0.15)
+    assert model.attacks["random"].success_rate == wilson(2, 4)
+    assert model.attacks["list"].rate == wilson(1, 4)
+    assert model.a_star is not None
+    assert (model.a_star.attack, model.a_star.rate) == ("asmax-gr", wilson(2, 4))
+    assert (model.a_star.union.fooled, model.a_star.union.attacked, model.a_star.union.rate) == (3, 4, wilson(3, 4))
+    assert model.accuracy == wilson(6, 8)
+    assert (numbers.texts.chosen, numbers.texts.classified, numbers.texts.total) == (4, 8, 20)
+
+
+def test_claims_about_the_attacks_on_one_model(tmp_path: Path) -> None:
+    _, claims = analysed(made(tmp_path / "a"))
+    assert [claim.holds for claim in claims] == [True, True, True, True]
+    assert "3 against 2 of 4 texts; 1 fooled only by gs-gr, 0 only by asmax-gr" in claims[0].numbers
+    assert claims[2].numbers == "25.0 % of texts against 15.0 % of draws"
+    assert claims[3].numbers == "3 against 3 of 4 texts: +0.0"
+    _, claims = analysed(made(tmp_path / "b", {**STRONG, "gs-ec": "sfff", "list": "ssss"}))
+    assert [claim.holds for claim in claims] == [True, False, True, False]
+
+
+def test_where_nothing_fools_a_model_no_claim_is_decided(tmp_path: Path) -> None:
+    _, claims = analysed(made(tmp_path, dict.fromkeys(STRONG, "ffff"), (0.0, 0.0, 0.0, 0.0)))
+    assert [claim.verdict for claim in claims] == ["undecided"] * 4
+
+
+def test_a_model_without_attention_leaves_claims_undecided(tmp_path: Path) -> None:
+    numbers, claims = analysed(made(tmp_path, {"random": "sf", "list": "ff"}, (0.5, 0.0)))
+    model = numbers.models["toy"]
+    assert (model.a_star, model.attention, model.without_attention) == (None, None, "not shown")
+    assert [claim.holds for claim in claims] == [None, None, False, None]
+    assert claims[0].numbers == "the model does not allow one of them"
+
+
+def test_claims_about_models_count_the_texts_that_fool_only_one(tmp_path: Path) -> None:
+    weaker = {**STRONG, "gs-gr": "ssss", "list": "fsss", "asmin-gr": "ffff"}
+    bert = made(tmp_path, STRONG, (0.1, 0.0, 0.0, 0.0), name="bert", kind="self-attentive", relative=0.2)
+    lstm = made(tmp_path, weaker, FLIPS, name="lstm", kind="recurrent", relative=0.6)
+    other = made(tmp_path, STRONG, name="cnn")
+    numbers, several = analysed(bert, lstm, other)
+    claims = {claim.claim: claim for claim in several}
+    assert [pair.models for pair in numbers.pairs] == [("bert", "lstm")]
+    assert len(claims) == len(several) == 3 * 4 + len(ATTACKS) + 1
+    assert claims["random: bert is fooled less often than lstm"].holds is True
+    assert claims["gs-gr: bert is fooled less often than lstm"].holds is True
+    assert claims["gs-ec: bert is fooled less often than lstm"].holds is None
+    assert claims["asmin-gr: bert is fooled less often than lstm"].holds is False
+    listed = claims["list: bert is fooled less often than lstm"]
+    assert listed.numbers == "1 against 3 of 4 texts; 1 fool only bert, 3 only lstm; McNemar p = 0.625"
+    assert claims["R_e is larger for lstm than for bert"].holds is True
+    assert claims["R_e is larger for lstm than for bert"].numbers == "bert 0.200, lstm 0.600"
+    compared = ComparedModels(texts=4, fooled=(1, 3), only=(1, 3), p=0.625)
+    assert compare_models(bert.results, lstm.results, "list") == numbers.pairs[0].attacks["list"] == compared
+    assert compare_models(bert.results, {}, "list") is None
+
+
+def test_texts_that_fool_most_models_are_shown_first() -> None:
+    shown = examples_to_show({"a": [text_change(number) for number in "123"], "b": [text_change("3")]}, 2)
+    assert [change.id for change in shown["a"]] == ["3", "1"]
+    assert [change.id for change in shown["b"]] == ["3"]
+    lengths = [text_change("short", words=3), text_change("long", words=31), text_change("fine", words=30)]
+    assert [change.id for change in examples_to_show({"a": lengths})["a"]] == ["fine", "short", "long"]
+
+
+def test_the_papers_numbers_have_a_row_for_each_attack_and_one_for_the_best() -> None:
+    rows = {str(row[0]): row for row in published_table().rows}
+    assert [name for name in rows if name != "A*"] == list(ATTACKS)
+    assert rows["gs-ec"][1:3] == ("78 %", "50 %")
