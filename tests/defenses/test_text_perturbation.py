@@ -110,7 +110,7 @@ def masked_training(encoder: TextEncoder, plain: Objective | None = None, **opti
 
 
 def test_every_text_of_a_batch_is_masked_anew() -> None:
-    encoder = TextEncoder(tiny_tokenizer(), None, True, False)
+    encoder = TextEncoder(tiny_tokenizer(), None, with_types=True)
     training = masked_training(encoder, rate=0.5, kept=1)
     texts = ("the film was bad", "films", "", ("the film", "not bad and great"))
     masked = set()
@@ -133,7 +133,7 @@ def test_the_rate_of_a_curriculum_rises_in_the_first_part_of_the_training() -> N
 
 def test_more_words_are_hidden_as_a_training_goes_on() -> None:
     """Of ten words 2 at the beginning, 5 halfway up, 8 from the end of the rise on."""
-    encoder = TextEncoder(tiny_tokenizer(), None, True, False)
+    encoder = TextEncoder(tiny_tokenizer(), None, with_types=True)
     training = masked_training(encoder, rate=0.8, kept=1, curriculum=0.2)
     text = "a film was great and the film was not bad"
     hidden = [
@@ -144,14 +144,14 @@ def test_more_words_are_hidden_as_a_training_goes_on() -> None:
 
 
 def test_the_fewest_words_that_stay_stay_in_training_too() -> None:
-    encoder = TextEncoder(tiny_tokenizer(), None, True, False)
+    encoder = TextEncoder(tiny_tokenizer(), None, with_types=True)
     training = masked_training(encoder, rate=0.9, kept=3)
     ids = training.augment(batch(encoder, "a film was great and the film was not bad")).tensors["input_ids"]
     assert int((ids == 4).sum()) == 7
 
 
 def test_tokens_are_changed_after_words_are_hidden() -> None:
-    encoder = TextEncoder(tiny_tokenizer(), None, True, False)
+    encoder = TextEncoder(tiny_tokenizer(), None, with_types=True)
     masks: list[int] = []
 
     class Counting(CrossEntropy):
@@ -170,5 +170,5 @@ def test_the_loss_is_that_of_what_it_stands_around() -> None:
         def loss(self, model: object, batch: Batch) -> torch.Tensor:
             return torch.tensor(7.0)
 
-    training = masked_training(TextEncoder(tiny_tokenizer(), None, True, False), Seven(), rate=0.5, kept=1)
+    training = masked_training(TextEncoder(tiny_tokenizer(), None, with_types=True), Seven(), rate=0.5, kept=1)
     assert training.loss(None, None) == 7  # type: ignore[arg-type]

@@ -174,7 +174,7 @@ def test_a_damaged_or_missing_table_is_refused(tmp_path: Path) -> None:
 
 def test_options_that_cannot_work_are_refused_before_any_work(tmp_path: Path, tiny: Path) -> None:
     with pytest.raises(OptionError, match="--words 1 or more"):
-        Recipe(tiny, words=0).build()
+        Recipe(vectors=tiny, words=0).build()
     for out, message in ((tmp_path / "t.txt", r"give t\.npz"), (tmp_path / "no" / "t.npz", "There is no folder")):
         with pytest.raises(OptionError, match=message):
             CliRunner().invoke(command, ["build", str(out), "--vectors", str(tiny)], catch_exceptions=False)

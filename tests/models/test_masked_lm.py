@@ -148,7 +148,7 @@ def language_model(network: BertForMaskedLM, maximum: int) -> MaskedLM:
     def hidden(ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
         return network.bert(input_ids=ids, attention_mask=attention).last_hidden_state
 
-    return MaskedLM(tiny_tokenizer(), hidden, network.cls, "tiny", maximum)
+    return MaskedLM(tiny_tokenizer(), hidden, network.cls, name="tiny", maximum=maximum)
 
 
 def test_a_word_is_the_mean_over_its_pieces_and_nothing_is_hidden(network: BertForMaskedLM) -> None:
@@ -180,7 +180,7 @@ def test_the_same_text_is_computed_once(network: BertForMaskedLM) -> None:
             return super().surprisals(texts, spans)
 
     inner = language_model(network, 20)
-    service = FillingService(lambda: Counted(tiny_tokenizer(), inner._hidden, inner._head, "tiny", 20))
+    service = FillingService(lambda: Counted(tiny_tokenizer(), inner._hidden, inner._head, name="tiny", maximum=20))
     first = service.answer_surprisals([Surprisal(("the", "film")), Surprisal(("the", "film"))])
     assert service.answer_surprisals([Surprisal(("the", "film"))])[0] == first[0] == first[1]
     assert computed == [1, 0]

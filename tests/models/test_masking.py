@@ -97,7 +97,7 @@ MAKERS: dict[str, Callable[[], PreTrainedTokenizerFast]] = {
     "bytes": lambda: byte_tokenizer(lowercase=True),
 }
 ENCODERS = {
-    name: TextEncoder(make(), None, name in ("word pieces", "dropping"), False) for name, make in MAKERS.items()
+    name: TextEncoder(make(), None, with_types=name in ("word pieces", "dropping")) for name, make in MAKERS.items()
 }
 WORDS = st.text(st.sampled_from("abfilmthezq.'🙂é\u200b\u00adﬁ"), min_size=1, max_size=6).filter(
     lambda word: word.split() == [word]
@@ -192,9 +192,9 @@ def test_a_copy_shows_nothing_of_hidden_words(name: str, data: st.DataObject) ->
 
 TYPED = {
     **ENCODERS,
-    "runs of blanks": TextEncoder(blank_runs(), None, False, False),
-    "an added token": TextEncoder(with_added(special=False), None, False, False),
-    "an added special token": TextEncoder(with_added(special=True), None, False, False),
+    "runs of blanks": TextEncoder(blank_runs(), None, with_types=False),
+    "an added token": TextEncoder(with_added(special=False), None, with_types=False),
+    "an added special token": TextEncoder(with_added(special=True), None, with_types=False),
 }
 
 
@@ -222,7 +222,7 @@ def test_a_typed_special_token_is_read_as_its_letters() -> None:
 def test_a_copy_is_what_the_tokenizer_makes_of_the_masked_string(
     name: str, maximum: int | None, data: st.DataObject
 ) -> None:
-    encoder = TextEncoder(ENCODERS[name].tokenizer, maximum, ENCODERS[name].with_types, False)
+    encoder = TextEncoder(ENCODERS[name].tokenizer, maximum, with_types=ENCODERS[name].with_types)
     words = data.draw(st.lists(st.sampled_from(["the", "films", "was", "greatly", "a."]), min_size=1, max_size=8))
     keep = np.array([data.draw(st.lists(st.booleans(), min_size=len(words), max_size=len(words)))])
     pairs = name in ("word pieces", "dropping")
@@ -234,7 +234,7 @@ def test_a_copy_is_what_the_tokenizer_makes_of_the_masked_string(
 
 
 def test_texts_are_cut_after_masking() -> None:
-    encoder = TextEncoder(tiny_tokenizer(), 5, False, False)
+    encoder = TextEncoder(tiny_tokenizer(), 5, with_types=False)
     assert tokens(encoder, masked(encoder, "films films films films", "xxxx")[0]) == [
         "[CLS]",
         "film",
@@ -247,7 +247,7 @@ def test_texts_are_cut_after_masking() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(8, 8), (9, 8), (8, 9), (2, 9), (9, 2)])
 def test_the_sides_of_a_pair_are_cut_as_the_tokenizer_cuts_them(first: int, second: int) -> None:
-    encoder = TextEncoder(tiny_tokenizer(), 12, True, False)
+    encoder = TextEncoder(tiny_tokenizer(), 12, with_types=True)
     premise, words = " ".join(["film"] * first), ["bad"] * second
     keep = np.array([[True] * second, [False] * second])
     written = [(premise, " ".join(words)), (premise, " ".join(["[MASK]"] * second))]
@@ -271,7 +271,7 @@ class SlowTokenizer:
 
 
 def test_a_slow_tokenizer_reads_every_copy_by_itself() -> None:
-    encoder = TextEncoder(SlowTokenizer(), 6, True, False)
+    encoder = TextEncoder(SlowTokenizer(), 6, with_types=True)
     assert tokens(encoder, masked(encoder, "the films greatly", "x..")[0]) == [
         "[CLS]",
         "the",

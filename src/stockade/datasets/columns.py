@@ -120,7 +120,7 @@ def choose_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """The columns of one table and the questions asked about them."""
+    """Guesses about the columns of one table."""
 
     name: str
     columns: tuple[str, ...]

@@ -22,7 +22,7 @@ from stockade.datasets.wording import listing, quote
 _MOST_CLASSES = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleSet:
     """Examples ready to be attacked; iterate over it as often as you like, it reads its source anew each time.
 
@@ -134,7 +134,7 @@ class UnlabelledExample:
     label: None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnlabelledSet:
     """What an `ExampleSet` is, without labels: iterate over it as often as you like."""
 
@@ -177,7 +177,14 @@ def prepare_texts(source: DataSource, *, limit: int | None = None, seed: int = 0
     """
     scanned = scan(source, limit, seed)
     size = scanned.total if scanned.ids is None else len(scanned.ids)
-    return UnlabelledSet(source.name, source.fingerprint(), size, scanned.total, scanned.ids, source)
+    return UnlabelledSet(
+        name=source.name,
+        fingerprint=source.fingerprint(),
+        size=size,
+        total=scanned.total,
+        ids=scanned.ids,
+        source=source,
+    )
 
 
 def by_own_classes(

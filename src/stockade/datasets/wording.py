@@ -1,4 +1,4 @@
-"""How data errors quote what they found: short, exact, never a megabyte of somebody's text."""
+"""How errors quote what they found: short, exact, never a megabyte of text."""
 
 from __future__ import annotations
 

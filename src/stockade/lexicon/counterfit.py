@@ -40,7 +40,7 @@ _SYNONYMS_OF_A_WORD = 3  # per part of speech, in sense order: later senses are 
 _SHRINKAGE = 0.02
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CounterFitting:
     """Hyper-parameters; the defaults are the paper's: `repel`, `attract`, `preserve` are its k1, k2, k3."""
 

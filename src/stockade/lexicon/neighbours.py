@@ -53,14 +53,14 @@ Observer = Callable[[str, int, int], None]  # what is being done, steps done, st
 
 
 class Neighbour(NamedTuple):
-    """A word near the one that was asked about. The squared distance of vectors of length one is 2 - 2 cosine."""
+    """A word near another, with their cosine. The squared distance of vectors of length one is 2 - 2 cosine."""
 
     word: str
     cosine: float
 
 
 class Neighbours:
-    """Lookups in a table. Case of the asked word is ignored; a word the table has not got has no neighbours."""
+    """Word neighbours by lookup in a table. Case is ignored; a word that is not in the table has no neighbours."""
 
     def __init__(
         self, words: tuple[str, ...], matrix: NDArray[np.int8], about: Mapping[str, Any] | None = None
@@ -188,7 +188,7 @@ def write_neighbours(table: WordVectors, path: str | Path, about: Mapping[str, A
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """What a table is made from. Nothing given: GloVe 6B (50 dimensions) and WordNet.
 

@@ -77,7 +77,7 @@ def similar_pairs(vectors: Matrix, min_cosine: float) -> Pairs:
 
 
 class PerturbationSets:
-    """Lookups of sets. Case of the asked word is ignored; a word without synonyms has no set."""
+    """The perturbation sets of words, by lookup. Case is ignored; a word without synonyms has no set."""
 
     def __init__(self, words: tuple[str, ...], vectors: Matrix, pairs: Pairs, maximum: int = 100) -> None:
         self.words, self.maximum = words, maximum

@@ -125,7 +125,7 @@ class _Selection:
 
 
 def _read_text(path: Path) -> Iterator[tuple[str, Callable[[], Matrix]]]:
-    """Word and what parses its numbers, line by line, so that words nobody wants cost little."""
+    """Each word and a function that parses its numbers, line by line, so that words that are left out cost little."""
     size = 0
     with _open_text(path) as lines:
         for number, line in enumerate(lines, 1):

@@ -49,7 +49,7 @@ _NOTHING = Entry()
 
 
 class WordNet:
-    """Lookups in an unpacked table. Case of the asked word is ignored; names keep WordNet's case ("Paris").
+    """WordNet lookups in an unpacked table. Case of the word is ignored; names keep WordNet's case ("Paris").
 
     `pos` is "n", "v", "a" (satellites included), "r", or `None` for all four in this order.
     """

@@ -1,8 +1,8 @@
 """Texts to token ids to padded tensors, for any Hugging Face tokenizer, with as little overhead as possible.
 
-Every text is tokenised once, without padding. Its ids are kept as bytes, which are the key two equal texts
-share and which a batch is put together from by one copy. Fast tokenizers are asked through their Rust object,
-slow ones through transformers; word-level ones read each blank-separated piece once and remember its ids.
+Every text is tokenised once, without padding. Its ids are stored as bytes: they are the key that two equal texts
+share, and a batch is put together from them by one copy. Fast tokenizers are called through their Rust object, slow
+ones through transformers; word-level ones read each blank-separated piece once and remember its ids.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ _ID_BYTES = array(_ID).itemsize
 ID_TYPE = np.dtype(_ID)
 _REMEMBERED = 100_000
 _NO_LIMIT = 1_000_000
-"""Tokenizers that know no limit say so with a huge number."""
+"""Tokenizers without a limit give a huge number."""
 _SPECIAL_TOKENS = 8
 """More than any tokenizer adds to a pair; no token is shorter than a byte, so few bytes are few tokens."""
 
@@ -48,7 +48,7 @@ class EncodedText:
 
 
 class PieceMemory(dict[str, bytes]):
-    """The ids of blank-separated pieces, asked of the tokenizer once.
+    """The ids of blank-separated pieces; the tokenizer reads each piece once.
 
     Only for tokenizers that read a text piece by piece and add nothing: lower-casing, cut at blanks, one id per word.
     A text then costs a few look-ups instead of the whole Rust pipeline, with the same ids.
@@ -85,20 +85,23 @@ class PieceMemory(dict[str, bytes]):
 
 @dataclass(frozen=True, slots=True)
 class TextEncoder:
-    """A tokenizer with everything about it that a batch needs to know."""
+    """A tokenizer and what must be known of it to make batches."""
 
     tokenizer: Any
     maximum: int | None
-    with_types: bool
-    singles_have_types: bool
-    pieces: PieceMemory | None = None
+    with_types: bool = field(kw_only=True)
+    """Whether the model reads segment ids."""
+    singles_have_types: bool = field(default=False, kw_only=True)
+    """Whether those of a single text are not all zero."""
+    pieces: PieceMemory | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, tokenizer: Any, model: nn.Module, inputs: Iterable[str]) -> TextEncoder:
         """The encoder for `model`, whose forward takes the arguments `inputs`."""
         with_types = "token_type_ids" in tokenizer.model_input_names and "token_type_ids" in inputs
         singles = with_types and any(tokenizer("a", truncation=True, max_length=8)["token_type_ids"])
-        return cls(tokenizer, maximum_length(tokenizer, model), with_types, singles, PieceMemory.of(tokenizer))
+        maximum, pieces = maximum_length(tokenizer, model), PieceMemory.of(tokenizer)
+        return cls(tokenizer, maximum, with_types=with_types, singles_have_types=singles, pieces=pieces)
 
     def encode(self, inputs: Sequence[TextInput]) -> list[EncodedText]:
         """The ids of each text, cut to what the model can read; of a pair, the longer side is cut first."""

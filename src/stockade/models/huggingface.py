@@ -42,11 +42,11 @@ _BATCH_TOKENS = 4096
 _BATCH_ROWS = 256
 _REPRESENTED_TOKENS = 1024
 _SMALL = 1_000_000
-"""A model with fewer weights (embeddings aside) is done sooner on one thread than it can be shared out to several."""
+"""A model with fewer weights (embeddings aside) is faster on one thread than shared out to several."""
 _VOLATILE = frozenset(
     {"_name_or_path", "name_or_path", "transformers_version", "dtype", "torch_dtype", "_attn_implementation"}
 )
-"""Config entries that say where a model was or how it is run, not what it is."""
+"""Config entries that say where a model came from or how it runs, not what it is."""
 
 
 class HuggingFaceClassifier:
@@ -138,7 +138,7 @@ class HuggingFaceClassifier:
         return self._probabilities(self._logits(batch), len(batch))
 
     def logits_encoded(self, batch: Sequence[EncodedText]) -> Probabilities:
-        """The logits themselves; a model with one of them has 0 for the first class."""
+        """The logits of tokenised texts; a model with a single logit has 0 for the first class."""
         if not batch:
             return np.zeros((0, len(self.labels)))
         if self._one_by_one and len(batch) > 1:
@@ -186,7 +186,7 @@ class HuggingFaceClassifier:
         return self._encoder.visible_words(texts)
 
     def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
-        """What the loss of a class does when a word's input vector moves; a row per word."""
+        """The gradient of the loss of a class with respect to the input vector of each word; a row per word."""
         from stockade.models.white_box import word_gradients
 
         return word_gradients(self.word_reader, texts, label)
@@ -220,7 +220,7 @@ class HuggingFaceClassifier:
         return self._white_box.word_attention(texts, layer, query)
 
     def token_importance(self, texts: Sequence[Text], objective: ImportanceObjective) -> list[TokenScores]:
-        """How much the answer depends on each token of each word: the length of a gradient."""
+        """How much the answer depends on each token of each word: the norm of a gradient."""
         from stockade.models.input_vectors import token_importance
 
         return token_importance(self.word_reader, texts, objective)
@@ -268,7 +268,7 @@ class HuggingFaceClassifier:
 
 @contextmanager
 def _threads(number: int | None) -> Iterator[None]:
-    """Compute on that many threads; None leaves torch's setting alone."""
+    """Compute on that many threads inside the `with`; None leaves torch's setting alone."""
     before = torch.get_num_threads()
     if number is None or number == before:
         yield

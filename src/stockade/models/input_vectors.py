@@ -32,7 +32,7 @@ Change = Callable[[Tensor], Tensor]
 
 @contextmanager
 def altered_vectors(network: Any, change: Change) -> Iterator[None]:
-    """The forward passes meanwhile go on with `change(vectors)`, texts × tokens × width, in place of the vectors."""
+    """Inside the `with`, forward passes use `change(vectors)`, texts × tokens × width, in place of the vectors."""
     changed = []
 
     def alter(_: object, __: object, vectors: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ def altered_vectors(network: Any, change: Change) -> Iterator[None]:
 
 @contextmanager
 def input_variable(network: Any) -> Iterator[list[Tensor]]:
-    """Makes the input vectors of the forward pass meanwhile the variable of gradients; the list then holds it."""
+    """Inside the `with`, gradients are taken of the input vectors; after the forward pass the list holds them."""
     variables: list[Tensor] = []
 
     def leaf(vectors: Tensor) -> Tensor:
@@ -77,8 +77,8 @@ def token_importance(reader: WordReader, texts: Sequence[Text], objective: Impor
 def _norms(reader: WordReader, tokens: WordTokens, objective: ImportanceObjective) -> NDArray[np.float64]:
     """The norm at each position of a batch.
 
-    A sure model's loss has a gradient too small for single precision: it is sent back at a length of one, and the
-    norms are scaled down in the end.
+    The loss of a confident model has a gradient too small for single precision, so it is propagated at length one and
+    the norms are scaled down at the end.
     """
     with torch.enable_grad():
         with input_variable(reader.model) as inputs:

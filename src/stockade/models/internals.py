@@ -58,7 +58,7 @@ def self_attention(classifier: HuggingFaceClassifier) -> list[SelfAttention]:
 
 
 def attention_inputs(classifier: HuggingFaceClassifier, texts: Sequence[Text], most: int) -> list[Vectors]:
-    """For every layer of self-attention what its queries are made from: a row per token, at most so many of them."""
+    """For every layer of self-attention the vectors its queries are made from, a row per token, `most` rows at most."""
     layers = _projections(classifier)
     rows: list[list[Vectors]] = [[] for _ in layers]
     count = 0
@@ -116,7 +116,7 @@ def _weights(layer: nn.Linear) -> Vectors:
 
 @contextmanager
 def _inputs_of(layers: Sequence[nn.Linear]) -> Iterator[dict[int, Tensor]]:
-    """Collects what each layer reads in the forward pass meanwhile; of a layer that is used again, the first time."""
+    """Collect what each layer reads in the forward pass inside the `with`; of one that runs twice, its first input."""
     inputs: dict[int, Tensor] = {}
 
     def watch(number: int) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:

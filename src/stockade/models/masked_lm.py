@@ -38,10 +38,28 @@ Guesses = tuple[Filling, ...]
 
 
 class MaskedLM:
-    """A masked language model; make it with `default()` or `from_pretrained(name)`."""
+    """A masked language model; make it with `default()` or `from_pretrained(name)`.
+
+    Parameters
+    ----------
+    tokenizer : transformers tokenizer
+        Its tokenizer.
+    hidden, head : callable
+        Ids and attention mask to hidden vectors; hidden vectors to scores of the vocabulary.
+    name : str
+        What manifests call it.
+    maximum : int
+        How many tokens it reads.
+    """
 
     def __init__(
-        self, tokenizer: Any, hidden: Callable[..., Tensor], head: Callable[[Tensor], Tensor], name: str, maximum: int
+        self,
+        tokenizer: Any,
+        hidden: Callable[..., Tensor],
+        head: Callable[[Tensor], Tensor],
+        *,
+        name: str,
+        maximum: int,
     ) -> None:
         self.name = name
         self._hidden, self._head = hidden, head
@@ -74,7 +92,7 @@ class MaskedLM:
             logits: Tensor = predictions.transform(states) @ words.t() * scale.to(words) + predictions.bias
             return logits
 
-        return cls(tokenizer, hidden_states(model.bert.train(False)), head, DEFAULT_MASKED_LM, _LONGEST)
+        return cls(tokenizer, hidden_states(model.bert.train(False)), head, name=DEFAULT_MASKED_LM, maximum=_LONGEST)
 
     @classmethod
     def from_pretrained(cls, reference: str | Path, device: str | None = None) -> MaskedLM:
@@ -95,11 +113,12 @@ class MaskedLM:
         nn.Module.to(model.eval(), resolve_device(device or "auto"))
         window = getattr(model.config, "max_position_embeddings", _LONGEST) - 2
         maximum = min(_LONGEST, window, tokenizer.model_max_length)
-        base = getattr(model, model.base_model_prefix)
         head = next((getattr(model, head) for head in _HEADS if callable(getattr(model, head, None))), None)
         if head is None:
-            return cls(tokenizer, logits_everywhere(model), lambda logits: logits, str(reference), maximum)
-        return cls(tokenizer, hidden_states(base), head, str(reference), maximum)
+            hidden, head = logits_everywhere(model), lambda logits: logits
+        else:
+            hidden = hidden_states(getattr(model, model.base_model_prefix))
+        return cls(tokenizer, hidden, head, name=str(reference), maximum=maximum)
 
     def encode(self, places: Sequence[tuple[str, str]]) -> list[EncodedPlace]:
         """Token ids of each place with one mask token between what stands before and behind."""

@@ -117,7 +117,7 @@ class PlaceEncoder:
         return any(mark in token for token in self.tokenizer.tokenize(" a") for mark in BLANKS)
 
     def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
-        """The token ids of each text without special tokens; fast tokenizers are asked through their Rust object."""
+        """The token ids of each text without special tokens; fast tokenizers are called through their Rust object."""
         if not texts:
             return []
         if not self.tokenizer.is_fast:

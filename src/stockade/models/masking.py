@@ -1,10 +1,11 @@
 """Copies of a text with words hidden, as token ids: the text is tokenised once, each hidden word becomes one mask.
 
 Every copy is put together from the tokens of the words that stay, then cut to what the model can read. So a copy
-depends on the words it shows and on nothing else: not on what a hidden word was, nor on how many pieces it had, be it
-none. A special token that somebody typed, such as [SEP], is read as the letters it is written with, because a tokenizer
-may take the blanks beside it away from its neighbours. Where the tokens of a word may depend on its neighbours all the
-same, or nobody can tell where a token stands, every copy of every text is written out and tokenised by itself.
+depends on the words it shows and on nothing else: not on what a hidden word was, nor on how many pieces it had, even
+if it had none. A special token in the text, such as [SEP], is read as the letters it is written with, because a
+tokenizer may take the blanks beside it away from its neighbours. Where the tokens of a word may still depend on its
+neighbours, or the position of a token in the text is not known, every copy of every text is written out and tokenised
+by itself.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class SentenceEncoder:
             )
         model.train(False)
         torch.nn.Module.to(model, resolve_device(self._device))
-        return TextEncoder(tokenizer, _MAXIMUM, False, False), model
+        return TextEncoder(tokenizer, _MAXIMUM, with_types=False), model
 
     def _embed_elsewhere(self, texts: list[str]) -> Vectors:
         vectors = self._other.encode(

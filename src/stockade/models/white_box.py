@@ -34,7 +34,7 @@ class WhiteBox:
         self._reader, self._model = reader, reader.model
 
     def logits_zeroed(self, places: Sequence[tuple[Text, int]]) -> NDArray[np.float64]:
-        """The logits of each text as if the input vectors of one word were zero; the word's places stay."""
+        """The logits of each text with the input vectors of one word set to zero; the word keeps its positions."""
         answers: dict[int, NDArray[np.float64]] = {}
         for tokens in self._reader.batches([text for text, _ in places], _TOKENS, _ROWS):
             keep = torch.ones(tokens.inputs["input_ids"].shape, device=self._model.device)
@@ -87,7 +87,7 @@ def final_layer(model: Any) -> nn.Linear:
 
 @contextmanager
 def sentence_vectors(model: Any) -> Iterator[list[Tensor]]:
-    """Collects what the last linear layer reads in the forward passes meanwhile."""
+    """Collect what the last linear layer reads in the forward passes inside the `with`."""
     vectors: list[Tensor] = []
 
     def look(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
@@ -104,7 +104,7 @@ def sentence_vectors(model: Any) -> Iterator[list[Tensor]]:
 
 @contextmanager
 def _eager(model: Any) -> Iterator[None]:
-    """Fast attention kernels keep no weights: compute attention plainly meanwhile."""
+    """Compute attention the plain way inside the `with`: fast kernels keep no weights."""
     before = getattr(model.config, "_attn_implementation", None)
     if before in (None, "eager") or not hasattr(model, "set_attn_implementation"):
         yield

@@ -26,7 +26,7 @@ CHARACTERS = 262
 ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BiLmSizes:
     """Sizes of a `BiLmEncoder`; `filters` are pairs of a width and how many filters have it.
 
@@ -129,7 +129,7 @@ class BiLmEncoder(nn.Module):
         return [first, *(torch.cat(both, 2) for both in zip(ahead, behind, strict=True))], cut
 
     def _word_vectors(self, cut: CutWords, ids: Tensor, vectors: Tensor | None) -> Tensor:
-        """The vector of every word of every text; of distinct words once where nobody can tell the difference."""
+        """The vector of every word of every text; distinct words are computed once unless a hook needs them all."""
         if vectors is None and not is_watched(self.embedding):
             table, inverse = distinct_rows(self._marked(cut, ids))
             lengths = (table != WORD_PADDING).sum(1) - 2

@@ -62,7 +62,7 @@ _STRETCH = 3.0
 _LANGUAGE_MODEL_ONLY: Mapping[str, Any] = {"words": 20_000, "dropout": 0.1, "maximum": MAXIMUM_CHARACTERS}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """Where the weights come from that a model begins at.
 

@@ -22,7 +22,7 @@ from stockade.models.zoo.bilm_encoder import BiLmEncoder, BiLmSizes
 from stockade.models.zoo.words import Vectors, Words, cut_words, distinct_rows, is_watched, of_like_lengths
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CharacterSizes:
     """Sizes of a `CharacterReader`; `character_filters` of each of the `character_widths`."""
 

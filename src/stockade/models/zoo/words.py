@@ -52,7 +52,7 @@ Words = Vectors | DistinctVectors
 
 
 def read_ids(embedding: nn.Module, ids: Tensor, mask: Tensor, distinct: bool) -> Words:
-    """The words of a batch of word ids; if `distinct` is wanted and nobody can tell the difference, each one once."""
+    """The words of a batch of word ids; with `distinct` each word once, unless gradients or a hook need them all."""
     if not distinct or len(ids) <= _FEW_TEXTS or torch.is_grad_enabled() or is_watched(embedding):
         return Vectors(embedding(ids), mask)
     marked = functional.pad(torch.where(mask, ids + 1, 0), (0, 1))
@@ -68,7 +68,7 @@ def is_watched(module: nn.Module) -> bool:
     return any(hooks)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CutWords:
     """The words of a batch, numbered from 1 in reading order, and the characters they are made of.
 
@@ -127,7 +127,9 @@ def cut_words(ids: Tensor, mask: Tensor, blank: int, marks: Sequence[int], longe
     order = torch.arange(width, device=ids.device).expand(len(ids), width)
     table = torch.where(order < per_text.unsqueeze(1), order + 1 + (ends - per_text).unsqueeze(1), 0)
     lengths = torch.bincount(owners, minlength=int(ends[-1]) + 1 if len(ids) else 1)
-    return CutWords(table, rows, columns, owners, places[rows, columns], lengths)
+    return CutWords(
+        numbers=table, rows=rows, columns=columns, owners=owners, places=places[rows, columns], lengths=lengths
+    )
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
