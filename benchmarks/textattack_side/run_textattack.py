@@ -79,7 +79,7 @@ def stand_in_for_flair() -> None:
 
 def register_zoo() -> None:
     """Make the Auto classes know ``stockade-cnn`` and ``stockade-lstm``."""
-    importlib.import_module("stockade.models.zoo.registry").register_zoo()
+    importlib.import_module("stockade.models.zoo").register_zoo()
 
 
 def load_victim(folder: Path) -> tuple[Any, Any]:
