@@ -18,7 +18,7 @@ from stockade.defenses.registry import NamedDefense, defenses, make_defense
 from stockade.experiment.inputs import models_by_name, reference_of, unique_names
 from stockade.experiment.spec import Attacks, Count, ModelSpec
 
-NONE, OWN = "none", "own"
+NONE, FROM_FOLDER = "none", "own"
 """The bare model, and what the folder of a model records around it."""
 
 
@@ -72,7 +72,7 @@ def make_chains(references: object, models: Iterable[object] = ()) -> tuple[Defe
     else:
         named = [] if references is None else [_chain(references)]
     if not named and any(defense.entry.answers for folder in folders for defense in load_defenses(folder)):
-        named = [DefenseChain(OWN, None)]
+        named = [DefenseChain(FROM_FOLDER, None)]
     bare = DefenseChain(NONE, ())
     chains = [bare]
     chains += [chain for at, chain in enumerate(named) if chain != bare and chain not in named[:at]]
@@ -98,10 +98,10 @@ def _chain(references: object) -> DefenseChain:
 def _from_name(name: str) -> DefenseChain:
     if name == NONE:
         return DefenseChain(NONE, ())
-    if name == OWN:
-        return DefenseChain(OWN, None)
+    if name == FROM_FOLDER:
+        return DefenseChain(FROM_FOLDER, None)
     references = _split(name)
-    if NONE in references or OWN in references or "" in references:
+    if NONE in references or FROM_FOLDER in references or "" in references:
         raise OptionError(
             f'The chain "{name}" is not made of defenses, expected names with + between them, from the outside in, as '
             "in five+fact; none and own stand alone."
@@ -133,7 +133,7 @@ def _written(defense: NamedDefense) -> str:
 
 
 def _models(value: object) -> dict[str, object]:
-    if value is None or value == [] or value == {}:
+    if value is None or (isinstance(value, list | dict) and not value):
         raise OptionError("No model was named, as in: stockade evaluate MODEL DATA --attack pwws")
     return models_by_name(value)
 
