@@ -1,1 +1,1 @@
-"""Published defenses: each is one file, found by name in `registry`."""
+"""Published defenses: each is one file with its training half, found by name in `registry`."""

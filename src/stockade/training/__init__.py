@@ -1,4 +1,5 @@
-"""Training: one plain loop, checkpoints that survive anything, and a place where a defense puts its own loss.
+"""Training: one plain loop, checkpoints that survive anything, and a seam where defenses change the loss.
 
-`job.train` does the whole of it; `loop.fit` is the loop; `objective.Objective` is the seam for defenses.
+`assembly.make_training` puts a training together, `loop.fit` runs it, `objective.Objective` is the seam for defenses;
+`stockade.workflows.train` does the rest: folder, record, report.
 """
