@@ -23,8 +23,9 @@ from stockade.certificates.methods.ranmask import MaskingDistribution
 from stockade.certificates.sequential import Means, Plan, Tally
 from stockade.core.errors import RunError
 from stockade.core.text import Text
-from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from stockade.engine.services import innermost
 from tests.toys import WeightVictim
 
 VICTIM = WeightVictim({"good": 4.0, "bad": -4.0}, bias=0.1)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from stockade.attacks.registry import make_attack
 from stockade.core.errors import ModelError, ScoringFailed
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, Probabilities
@@ -24,8 +23,9 @@ from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService
 from stockade.engine.requests import ClassNames, Confirm, Draw, Embed, Masked, Request, Score, Zeroed
 from stockade.engine.scheduler import Scheduler, Search
-from stockade.runs.attack import AttackSettings, run_attacks
-from stockade.runs.store import Store
+from stockade.experiment.progress import Runtime
+from stockade.workflows.attack.run import attack_examples
+from stockade.workflows.attack.spec import AttackSpec
 from tests.toys import BagEncoder, RandomVictim, WeightVictim
 
 TEXTS = [
@@ -80,7 +80,8 @@ def outcomes(folder: Path, concurrency: int, tokens: int | None, stop_after: int
     """What an attack finds on a randomised defense; with `stop_after` it is interrupted and gone on with."""
     victim = Defended(name="ranmask", defense=RanMask(rate=0.4, copies=3), inner=WeightVictim(WEIGHTS), seed=5)
     examples = prepare_examples(load_data(TEXTS), victim.labels)
-    settings = AttackSettings((make_attack("deepwordbug"),), 3, 60, concurrency=concurrency, batch_tokens=tokens)
+    spec = AttackSpec.of(model="toy", data="toy", attacks="deepwordbug", seed=3, budget=60, similarity=False)
+    runtime = Runtime(concurrency=concurrency, batch_tokens=tokens)
 
     class Interrupted(Exception):
         pass
@@ -91,10 +92,9 @@ def outcomes(folder: Path, concurrency: int, tokens: int | None, stop_after: int
 
     if stop_after is not None:
         with pytest.raises(Interrupted):
-            run_attacks(victim, examples, settings, folder, observer)
-    run_attacks(victim, examples, settings, folder)
-    with Store(folder) as store:
-        return {record.id: record for record in store.records("deepwordbug")}
+            attack_examples(spec, folder, replace(runtime, observer=observer), True, victim, examples)
+    result = attack_examples(spec, folder, runtime, True, victim, examples)
+    return {record.id: record for record in result.records()}
 
 
 def test_draws_do_not_depend_on_concurrency_batches_or_resume(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_search_that_asks_again_meets_other_choices() -> None:
         await Confirm(Text.parse("good"), draws=2)
 
     for _ in range(2):
-        list(Scheduler.for_classifier(make_scoring(composite)).run([Search(asking, draws=9)]))
+        list(Scheduler.for_classifier(make_scoring(composite)).run([Search(asking, draw_seed=9)]))
     draws = [draw for _, draw in composite.asked]
     assert len(set(draws[:5])) == 5
     assert draws[:5] == draws[5:], "and the same ones when it is run again"
@@ -180,11 +180,10 @@ def test_searches_may_see_another_classifier_than_the_one_they_fool(tmp_path: Pa
     victim, view = RandomVictim(classes=2), WeightVictim(WEIGHTS, labels=("0", "1"))
     data = [(text, "1" if label == "positive" else "0") for text, label in TEXTS]
     examples = prepare_examples(load_data(data), victim.labels)
-    settings = AttackSettings((make_attack("deepwordbug"),), 0, 40)
-    run_attacks(victim, examples, settings, tmp_path, through=view)
+    spec = AttackSpec.of(model="toy", data="toy", attacks="deepwordbug", budget=40, similarity=False)
+    result = attack_examples(spec, tmp_path, Runtime(), False, victim, examples, queried=view)
     clean = {text: tuple(victim.predict_proba([text])[0]) for text, _ in TEXTS}
-    with Store(tmp_path) as store:
-        records = list(store.records("deepwordbug"))
+    records = list(result.records())
     assert {record.original: record.original_scores for record in records} == clean
     attacked = [record.original for record in records if record.status != "skipped"]
     assert attacked
@@ -255,7 +254,7 @@ def test_no_two_choices_of_a_search_are_the_same_whatever_it_asks_together() -> 
         await Confirm(good, draws=3)
         await Score([good, dull])
 
-    list(Scheduler.for_classifier(make_scoring(composite)).run([Search(asking, draws=9)]))
+    list(Scheduler.for_classifier(make_scoring(composite)).run([Search(asking, draw_seed=9)]))
     assert len(composite.asked) == 2 + 1 + 3 + 2
     assert len({draw for _, draw in composite.asked}) == len(composite.asked)
 
@@ -275,7 +274,7 @@ def seen_through(request: Request[Any], victim: Classifier, view: Classifier) ->
     async def asking() -> Any:
         return await request
 
-    (ended,) = Scheduler.for_classifier(make_scoring(victim), through=service).run([Search(asking)])
+    (ended,) = Scheduler.for_classifier(make_scoring(victim), view=service).run([Search(asking)])
     return ended.result, service.rows
 
 
@@ -297,7 +296,7 @@ def test_clean_texts_go_to_the_victim_and_questions_to_the_view_in_any_order() -
     async def asking(counted: bool) -> tuple[bool, int]:
         return counted, (await Score([Text.parse("good")], counted=counted))[0].label
 
-    scheduler = Scheduler.for_classifier(make_scoring(victim), through=make_scoring(view))
+    scheduler = Scheduler.for_classifier(make_scoring(victim), view=make_scoring(view))
     counted = [True, False, True, False, False]
     ended = scheduler.run(Search(lambda one=one: asking(one)) for one in counted)  # type: ignore[misc]
     assert [one.result for one in ended] == [(one, 0 if one else 1) for one in counted]

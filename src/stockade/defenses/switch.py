@@ -20,7 +20,7 @@ from stockade.core.protocols import Classifier, ImportanceClassifier, Importance
 from stockade.core.text import Text, match_case
 from stockade.defenses.neighbours import neighbour_table, replacements
 from stockade.engine.requests import Embed, Importance
-from stockade.engine.scheduler import innermost
+from stockade.engine.services import innermost
 from stockade.lexicon.stopwords import StopList, is_stop_word
 
 Place = TypeVar("Place")

@@ -1,42 +1,93 @@
 """Batches by length and token budget, and the budget's own search for its best size.
 
-Padding is wasted work, so texts are sorted by length and cut so that `rows × longest` stays within a budget of
-tokens. The best budget depends on model and machine (on a CPU a few hundred to a few thousand tokens); it is found
-once by watching the first batches and remembered for that model and device. The budget changes how fast answers come,
-never which.
+Padding is wasted work, so texts are sorted by length and cut into batches of few padded tokens, each within a budget.
+The best budget depends on model and machine (on a CPU a few hundred to a few thousand tokens); it is found once by
+watching the first batches and remembered for that model and device. The budget changes how fast answers come, never
+which.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
 
-Item = TypeVar("Item")
+from stockade.core.text import TextInput
 
 SMALLEST, LARGEST = 64, 65_536
+_CHARACTERS_PER_TOKEN = 4
 _TRIALS = 4
 """Batches measured per budget before the next one is tried."""
 _WORTH_IT = 1.03
 """A larger budget must be this much faster, because it also costs memory."""
+_CALL_SHARE = 1 / 8
+"""What a call of a model is taken to cost besides its tokens, as a share of the budget, before that was measured."""
 
 
-def cut_batches(lengths: Sequence[int], budget: TokenBudget, workers: int = 1) -> Iterator[list[int]]:
+def estimated_tokens(item: TextInput) -> int:
+    """About how many tokens a text has, where no tokenizer is at hand."""
+    characters = len(item) if isinstance(item, str) else len(item[0]) + len(item[1])
+    return 1 + characters // _CHARACTERS_PER_TOKEN
+
+
+def cut_batches(
+    lengths: Sequence[int], budget: TokenBudget, workers: int = 1, *, padded: bool = True
+) -> Iterator[list[int]]:
     """Indices of the lengths in batches, longest first (memory runs out at the start, if at all).
 
-    The budget is asked anew for each batch; several workers get batches small enough for each to have one.
+    Parameters
+    ----------
+    lengths
+        How many tokens each text has.
+    budget
+        How many padded tokens a batch may have. When that changes meanwhile, the rest is cut anew.
+    workers
+        How many batches are computed at the same time: they are made small enough for each worker to have one.
+    padded
+        Whether the model is known to pad the texts of a batch to one length. Otherwise there are as few batches as
+        possible.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
-    share = max(SMALLEST, -(-sum(lengths) // workers)) if workers > 1 else None
-    at = 0
-    while at < len(order):
-        longest = max(1, lengths[order[at]])
-        rows = max(1, min(budget.tokens, share or budget.tokens) // longest)
-        yield order[at : at + rows]
-        at += rows
+    share = max(SMALLEST, -(-sum(lengths) // workers)) if workers > 1 else LARGEST
+    while order:
+        tokens = budget.tokens
+        call = budget.call_tokens if padded else float(tokens * len(order))
+        start = 0
+        for end in _cheapest_ends([lengths[index] for index in order], min(tokens, share), call):
+            yield order[start:end]
+            start = end
+            if budget.tokens != tokens:
+                break
+        order = order[start:]
+
+
+def _cheapest_ends(lengths: Sequence[int], tokens: int, call: float) -> list[int]:
+    """Where batches of at most so many padded tokens end, so that all together cost least; `lengths` fall.
+
+    A batch costs `call` and its padded tokens: its rows times its longest text. It ends where it is full or where
+    shorter texts begin; of all such ways to cut, the cheapest is found from the first text on.
+    """
+    shorter = [index for index in range(1, len(lengths)) if lengths[index] < lengths[index - 1]]
+    costs, starts = {0: 0.0}, {}
+    for start in range(len(lengths)):
+        if start not in costs:
+            continue
+        longest = max(1, lengths[start])
+        full = min(len(lengths), start + max(1, tokens // longest))
+        ends = shorter[bisect_right(shorter, start) : bisect_left(shorter, full)]
+        for end in (*ends, full):
+            cost = costs[start] + call + longest * (end - start)
+            if end not in costs or cost < costs[end]:
+                costs[end], starts[end] = cost, start
+    chosen, end = [], len(lengths)
+    while end:
+        chosen.append(end)
+        end = starts[end]
+    return chosen[::-1]
 
 
 class TokenBudget:
@@ -48,11 +99,29 @@ class TokenBudget:
         self.settled = fixed is not None or remembered is not None
         self._ceiling = LARGEST
         self._speeds: dict[int, list[float]] = {}
+        self._token_seconds = self._call_seconds = math.inf
         self.tokens = fixed or remembered or 512
 
+    @property
+    def call_tokens(self) -> float:
+        """How many tokens could be computed in the time that a call takes besides its tokens."""
+        if math.isinf(self._call_seconds):
+            return self.tokens * _CALL_SHARE
+        return self._call_seconds / self._token_seconds
+
     def observe(self, tokens: int, seconds: float) -> None:
-        """Learn from one batch; batches that did not fill the budget say nothing about it."""
-        if self.settled or seconds <= 0 or tokens < 0.7 * self.tokens:
+        """Learn from one batch: the cost of a call from small ones, the best budget from those that fill it.
+
+        The quickest batches count, because a busy machine only ever makes them slower.
+        """
+        if seconds <= 0 or not tokens:
+            return
+        if tokens < 0.25 * self.tokens and not math.isinf(self._token_seconds):
+            self._call_seconds = max(0.0, min(self._call_seconds, seconds - tokens * self._token_seconds))
+        if tokens < 0.7 * self.tokens:
+            return
+        self._token_seconds = min(self._token_seconds, seconds / tokens)
+        if self.settled:
             return
         speeds = self._speeds.setdefault(self.tokens, [])
         speeds.append(tokens / seconds)

@@ -52,6 +52,18 @@ class CompositeService:
         self._composite, self._inner = classifier, inner
         self._scheduler = Scheduler.for_classifier(inner, _AT_ONCE, filling=filling, embedding=embedding)
         self._cache: BoundedCache[Verdict] = BoundedCache()
+        self._texts_scored = self._rows_for_them = 0
+
+    @property
+    def batch_tokens(self) -> int:
+        """How many tokens of texts fill a batch of the model inside with what is asked of it about them.
+
+        How many rows that is for a text is learned from the texts so far. The first is scored alone.
+        """
+        if not self._texts_scored:
+            return 1
+        rows = max(1, self._rows_for_them) / self._texts_scored
+        return max(1, round(self._inner.batch_tokens / rows))
 
     @property
     def rows(self) -> int:
@@ -65,15 +77,19 @@ class CompositeService:
         self._inner.charge(rows, seconds)
 
     def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
+        before = self._inner.rows
         if self._composite.deterministic:
             table = self._score_unique({text.input: text for request in requests for text in request.texts})
-            return [collected([table[text.input] for text in request.texts]) for request in requests]
-        asked = [
-            (text, (request.draw or _UNNAMED).seed(number))
-            for request in requests
-            for number, text in enumerate(request.texts)
-        ]
-        verdicts = iter(self._answers(asked))
+            verdicts = iter([table[text.input] for request in requests for text in request.texts])
+        else:
+            drawn = [
+                (text, (request.draw or _UNNAMED).seed(offset))
+                for request in requests
+                for offset, text in enumerate(request.texts)
+            ]
+            verdicts = iter(self._answers(drawn))
+        self._rows_for_them += self._inner.rows - before
+        self._texts_scored += sum(len(request.texts) for request in requests)
         return [collected([next(verdicts) for _ in request.texts]) for request in requests]
 
     def answer_confirmations(self, requests: Sequence[Confirm]) -> list[list[Scores] | SearchStopped]:
@@ -118,4 +134,4 @@ class CompositeService:
             except Exception as error:  # a fault in one answer must not cost the others
                 return ScoringFailed(reason_of(error))
 
-        return Search(answer, weight=len(str(text)), draws=seed)
+        return Search(answer, weight=len(str(text)), draw_seed=seed)

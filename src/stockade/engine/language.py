@@ -45,6 +45,11 @@ class FillingService:
         self._chances: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _CHANCE_BYTES)
         self._surprises: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _SURPRISE_BYTES)
 
+    @property
+    def batch_tokens(self) -> int:
+        """How many tokens fill a batch, as far as that is known by now."""
+        return self._budget.tokens
+
     def answer(self, requests: Sequence[Fill]) -> list[list[tuple[Filling, ...]]]:
         wanted = [[(_around(text, index), request.count) for text, index in request.places] for request in requests]
         table = self._fill(dict.fromkeys(key for group in wanted for key in group))

@@ -26,6 +26,7 @@ from stockade.core.protocols import (
 )
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
+from stockade.engine.batching import estimated_tokens
 
 Answer = TypeVar("Answer")
 
@@ -34,6 +35,14 @@ class Request(Generic[Answer]):
     """Base of all requests: awaiting one suspends the search until the engine has the answer."""
 
     __slots__ = ()
+
+    @property
+    def tokens(self) -> int | None:
+        """About how many tokens a model reads for the answer; None where a request gains nothing from company.
+
+        The first text stands for all: they are versions of one.
+        """
+        return None
 
     def __await__(self) -> Generator[Request[Answer], Any, Answer]:
         return cast(Answer, (yield self))
@@ -76,6 +85,10 @@ class Query(Request[Answer]):
         """The same request for the first `count` of them."""
         return replace(self, texts=self.texts[:count])
 
+    @property
+    def tokens(self) -> int:
+        return _tokens(self.texts)
+
 
 @dataclass(frozen=True, slots=True)
 class Score(Query[list[Scores]]):
@@ -108,6 +121,10 @@ class Masked(Request[NDArray[np.float64]]):
     mask: str = "[MASK]"
     logits: bool = False
 
+    @property
+    def tokens(self) -> int:
+        return len(self.keep) * (len(self.words) + len((self.premise or "").split()))
+
 
 @dataclass(frozen=True, slots=True)
 class VisibleWords(Request[range]):
@@ -127,6 +144,10 @@ class Gradient(Request[list[NDArray[np.float32]]]):
 
     texts: Sequence[Text]
     label: int
+
+    @property
+    def tokens(self) -> int:
+        return _tokens(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +184,10 @@ class Attention(Request[NDArray[np.float32]]):
     layer: int = 0
     query: AttentionQuery = "mean"
 
+    @property
+    def tokens(self) -> int:
+        return _tokens([self.text])
+
 
 @dataclass(frozen=True, slots=True)
 class Importance(Request[TokenScores]):
@@ -171,6 +196,10 @@ class Importance(Request[TokenScores]):
     text: Text
     objective: ImportanceObjective = "loss_pred"
 
+    @property
+    def tokens(self) -> int:
+        return _tokens([self.text])
+
 
 @dataclass(frozen=True, slots=True)
 class Noised(Request[NDArray[np.float64]]):
@@ -178,12 +207,20 @@ class Noised(Request[NDArray[np.float64]]):
 
     copies: NoisedCopies
 
+    @property
+    def tokens(self) -> int:
+        return self.copies.copies * _tokens([self.copies.text])
+
 
 @dataclass(frozen=True, slots=True)
 class Mixed(Request[NDArray[np.float64]]):
     """Class probabilities of copies of a text with mixed input vectors, a row per copy (white box)."""
 
     copies: MixedCopies
+
+    @property
+    def tokens(self) -> int:
+        return len(self.copies.weights) * _tokens([self.copies.text])
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +233,10 @@ class Fill(Request[list[tuple[Filling, ...]]]):
     places: Sequence[tuple[Text, int]]
     count: int = 50
 
+    @property
+    def tokens(self) -> int:
+        return _tokens(self.places)
+
 
 @dataclass(frozen=True, slots=True)
 class WordProbabilities(Request[list[tuple[float, ...]]]):
@@ -205,6 +246,10 @@ class WordProbabilities(Request[list[tuple[float, ...]]]):
 
     questions: Sequence[tuple[Text, int, Sequence[str]]]
 
+    @property
+    def tokens(self) -> int:
+        return _tokens(self.questions)
+
 
 @dataclass(frozen=True, slots=True)
 class Predict(Request[list[tuple[tuple[Filling, ...], ...]]]):
@@ -212,6 +257,10 @@ class Predict(Request[list[tuple[tuple[Filling, ...], ...]]]):
 
     text: Text
     count: int = 48
+
+    @property
+    def tokens(self) -> int:
+        return _tokens([self.text])
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +271,10 @@ class Surprisal(Request[tuple[float, ...]]):
 
     words: tuple[str, ...]
 
+    @property
+    def tokens(self) -> int:
+        return len(self.words)
+
 
 @dataclass(frozen=True, slots=True)
 class Perplexity(Request[list[float]]):
@@ -229,9 +282,24 @@ class Perplexity(Request[list[float]]):
 
     rows: Sequence[tuple[Filling, ...]]
 
+    @property
+    def tokens(self) -> int:
+        return len(self.rows) * len(self.rows[0]) if self.rows else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Embed(Request[NDArray[np.float32]]):
     """Sentence vectors of unit length, one row per string."""
 
     strings: Sequence[str]
+
+    @property
+    def tokens(self) -> int:
+        return _tokens(self.strings)
+
+
+def _tokens(texts: Sequence[Text | str | tuple[Any, ...]]) -> int:
+    if not texts:
+        return 0
+    first = texts[0][0] if isinstance(texts[0], tuple) else texts[0]
+    return len(texts) * estimated_tokens(first.input if isinstance(first, Text) else first)

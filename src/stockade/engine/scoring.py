@@ -22,11 +22,10 @@ from stockade.core.protocols import (
     Probabilities,
 )
 from stockade.core.text import TextInput
-from stockade.engine.batching import TokenBudget, cut_batches
+from stockade.engine.batching import TokenBudget, cut_batches, estimated_tokens
 from stockade.engine.cache import BoundedCache
 from stockade.engine.requests import Confirm, Masked, Score
 
-_CHARACTERS_PER_TOKEN = 4
 Prediction = Callable[[Sequence[Any]], Probabilities]
 Verdict = Scores | ScoringFailed
 """What a model says of one text: its scores, or the reason why it has none."""
@@ -42,6 +41,11 @@ class Scoring(Protocol):
 
     @property
     def model_seconds(self) -> float: ...
+
+    @property
+    def batch_tokens(self) -> int:
+        """How many tokens of texts fill a batch, as far as that is known by now."""
+        ...
 
     def charge(self, rows: int, seconds: float) -> None: ...
 
@@ -69,6 +73,10 @@ class ScoringService:
         self._pool: ThreadPoolExecutor | None = None
         self.rows = 0
         self.model_seconds = 0.0
+
+    @property
+    def batch_tokens(self) -> int:
+        return self._budget.tokens * max(1, self._workers // 4)
 
     def charge(self, rows: int, seconds: float) -> None:
         """Count what the model computed for another service."""
@@ -136,7 +144,7 @@ class ScoringService:
         if not inputs:
             return []
         if self._encoder is None:
-            lengths = [1 + _characters(item) // _CHARACTERS_PER_TOKEN for item in inputs]
+            lengths = [estimated_tokens(item) for item in inputs]
             return self._run(inputs, lengths, self.classifier.predict_proba)
         return self._compute_encoded(inputs, self._encoder)
 
@@ -163,23 +171,28 @@ class ScoringService:
 
     def _run(self, items: Sequence[Any], lengths: Sequence[int], predict: Prediction) -> list[Verdict]:
         verdicts: dict[int, Verdict] = {}
+        padded = self._encoder is not None
         started = time.perf_counter()
         if self._workers > 1 and self._budget.settled and len(items) > 1:
-            batches = list(cut_batches(lengths, self._budget, self._workers))
-            answers = self._workforce().map(
-                lambda indices: self._predict([items[i] for i in indices], predict), batches
-            )
+            batches = list(cut_batches(lengths, self._budget, self._workers, padded=padded))
+            answers = self._workforce().map(lambda indices: self._timed(items, lengths, indices, predict), batches)
             for indices, rows in zip(batches, answers, strict=True):
                 verdicts.update(zip(indices, rows, strict=True))
         else:
-            for indices in cut_batches(lengths, self._budget):
-                begun = time.perf_counter()
-                rows = self._predict([items[i] for i in indices], predict)
-                self._budget.observe(len(indices) * lengths[indices[0]], time.perf_counter() - begun)
+            for indices in cut_batches(lengths, self._budget, padded=padded):
+                rows = self._timed(items, lengths, indices, predict)
                 verdicts.update(zip(indices, rows, strict=True))
         self.model_seconds += time.perf_counter() - started
         self.rows += len(items)
         return [verdicts[index] for index in range(len(items))]
+
+    def _timed(
+        self, items: Sequence[Any], lengths: Sequence[int], indices: Sequence[int], predict: Prediction
+    ) -> list[Verdict]:
+        started = time.perf_counter()
+        rows = self._predict([items[i] for i in indices], predict)
+        self._budget.observe(len(indices) * lengths[indices[0]], time.perf_counter() - started)
+        return rows
 
     def _workforce(self) -> ThreadPoolExecutor:
         if self._pool is None:
@@ -242,10 +255,6 @@ def centred_logs(rows: Probabilities | SearchStopped) -> Probabilities | SearchS
 
 def _is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
-
-
-def _characters(item: TextInput) -> int:
-    return len(item) if isinstance(item, str) else len(item[0]) + len(item[1])
 
 
 def to_verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]:

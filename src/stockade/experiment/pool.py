@@ -14,7 +14,7 @@ from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.source import DataSource
 from stockade.defenses.chain import wrap
 from stockade.defenses.registry import NamedDefense
-from stockade.engine.scheduler import innermost
+from stockade.engine.services import innermost
 from stockade.experiment.inputs import (
     DataOptions,
     ModelOptions,

@@ -11,7 +11,7 @@ from stockade.core.text import Text
 from stockade.defenses.defended import Defended
 from stockade.engine.composite import make_scoring
 from stockade.engine.requests import Draw, Score
-from stockade.engine.scheduler import innermost
+from stockade.engine.services import innermost
 from stockade.models.language import LanguageModels
 from stockade.workflows.evaluate.views import Averaged, counts_votes, surrogate_of, views_of
 from tests.toys import RandomVictim

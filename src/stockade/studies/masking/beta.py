@@ -30,8 +30,9 @@ from stockade.core.seeds import derive_seed
 from stockade.datasets.examples import ExampleSet
 from stockade.engine.batching import TokenBudget
 from stockade.engine.requests import Masked
-from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from stockade.engine.services import innermost
 from stockade.experiment.inputs import tuning_memory
 from stockade.experiment.progress import Progress, Runtime
 from stockade.experiment.store import Codec, ResultStore

@@ -18,7 +18,7 @@ from stockade.defenses.combine import Combination
 from stockade.defenses.defended import Defended
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.registry import make_defense
-from stockade.engine.scheduler import innermost
+from stockade.engine.services import innermost
 from stockade.experiment.inputs import describe_data, describe_model, fingerprint_of
 from stockade.experiment.pool import DataPool, ModelPool
 

@@ -21,8 +21,9 @@ from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import clean_draw
-from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import Scoring
+from stockade.engine.services import innermost
 from stockade.experiment.inputs import describe_data, describe_model, tuning_memory
 from stockade.experiment.pool import DataPool, ModelPool
 from stockade.experiment.progress import Progress, Runtime
@@ -30,6 +31,7 @@ from stockade.experiment.result import Workflow
 from stockade.experiment.store import Effort, ResultStore
 from stockade.experiment.workspace import begin
 from stockade.lexicon.neighbours import Neighbours, read_neighbours, use_neighbours
+from stockade.models.language import LanguageModels
 from stockade.workflows.attack.result import CODEC, AttackResult
 from stockade.workflows.attack.spec import AttackSpec
 
@@ -101,9 +103,10 @@ def run_searches(
     *,
     queried: Classifier | None = None,
     neighbours: Neighbours | None = None,
+    language: LanguageModels | None = None,
 ) -> None:
-    """Attack every example that the store has no result for yet."""
-    language = spec.language
+    """Attack every example that the store has no result for yet; `language` stands in for the spec's models."""
+    language = language or spec.language
     filling, embedding = FillingService(language.make_masked_lm), EmbeddingService(language.make_encoder)
 
     def scoring_of(model: Classifier) -> Scoring:
@@ -114,7 +117,7 @@ def run_searches(
     scheduler = Scheduler.for_classifier(
         scoring,
         runtime.concurrency,
-        through=None if queried is None else scoring_of(queried),
+        view=None if queried is None else scoring_of(queried),
         filling=filling,
         embedding=embedding,
     )

@@ -18,8 +18,9 @@ from stockade.datasets.examples import ExampleSet, UnlabelledExample, Unlabelled
 from stockade.datasets.source import DataSource
 from stockade.engine.batching import TokenBudget
 from stockade.engine.requests import VisibleWords
-from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from stockade.engine.services import innermost
 from stockade.experiment.inputs import check_answers, describe_data, describe_model, tuning_memory
 from stockade.experiment.pool import ModelPool
 from stockade.experiment.progress import Progress, Runtime

@@ -15,8 +15,9 @@ from stockade.core.errors import ModelError, SearchStopped, StockadeError
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
-from stockade.engine.scheduler import Scheduler, Search, innermost
+from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
+from stockade.engine.services import innermost
 from stockade.experiment.inputs import fingerprint_of
 from stockade.experiment.pool import ModelPool
 from stockade.experiment.result import Verification

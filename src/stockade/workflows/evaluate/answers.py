@@ -17,7 +17,7 @@ from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Draw, Score, clean_draw
-from stockade.engine.scheduler import innermost
+from stockade.engine.services import innermost
 from stockade.experiment.inputs import fingerprint_of, tuning_memory
 from stockade.experiment.store import Codec
 from stockade.models.language import LanguageModels

@@ -22,7 +22,7 @@ from stockade.core.protocols import Classifier, CompositeClassifier, Fingerprint
 from stockade.core.text import Text, TextInput
 from stockade.defenses.defended import Defended, probabilities_of
 from stockade.engine.requests import Score
-from stockade.engine.scheduler import innermost
+from stockade.engine.services import innermost
 from stockade.models.language import LanguageModels
 
 DIRECT, EOT, SURROGATE, TRANSFER, SOURCE = "direct", "eot", "surrogate", "transfer", "source"
