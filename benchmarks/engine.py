@@ -22,13 +22,15 @@ from typing import Any
 
 import torch
 
-from stockade.attacks.registry import make_attack
 from stockade.core.text import TextInput
 from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.load import load_data
+from stockade.experiment.progress import Runtime
+from stockade.experiment.store import ResultStore
 from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
-from stockade.runs.attack import AttackSettings, run_attacks
+from stockade.workflows.attack.run import run_searches
+from stockade.workflows.attack.spec import AttackSpec
 
 VICTIMS = ("sentiment-cnn", "sentiment-lstm", "sentiment-bert")
 ATTACKS = ("deepwordbug", "deepwordbug@textattack", "pwws", "pwws@textattack")
@@ -70,9 +72,10 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def attack_seconds(model: Any, examples: ExampleSet, attack: str, concurrency: int) -> float:
-    settings = AttackSettings((make_attack(attack),), concurrency=concurrency)
+    spec, runtime = AttackSpec.of(model="", data="", attacks=attack), Runtime(concurrency=concurrency)
     with tempfile.TemporaryDirectory() as folder:
-        return cpu_seconds(lambda: run_attacks(model, examples, settings, Path(folder)))
+        store = ResultStore(Path(folder), writable=True)
+        return cpu_seconds(lambda: run_searches(store, model, examples, spec, runtime))
 
 
 def bare_seconds(model: HuggingFaceClassifier, texts: Sequence[TextInput], size: int) -> float:

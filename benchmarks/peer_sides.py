@@ -26,10 +26,13 @@ from stockade.core.protocols import MaskedLanguageModel, SentenceEncoder
 from stockade.core.records import Record
 from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.load import load_data
+from stockade.experiment.progress import Runtime
+from stockade.experiment.store import ResultStore
 from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels, minilm_folder
-from stockade.runs.attack import AttackSettings, run_attacks
-from stockade.runs.store import Store
+from stockade.workflows.attack.result import CODEC
+from stockade.workflows.attack.run import run_searches
+from stockade.workflows.attack.spec import AttackSpec
 
 HERE = Path(__file__).parent
 SIDE = HERE / "textattack_side"
@@ -141,11 +144,12 @@ class StockadeSide:
     def _run(self, classifier: Any, examples: ExampleSet, attack: str, seed: int) -> Attempt:
         named = make_attack(attack)
         with tempfile.TemporaryDirectory() as folder:
+            store = ResultStore(Path(folder), writable=True)
+            spec = AttackSpec.of(model="", data="", attacks=named, seed=seed)
             started = time.process_time()
-            run_attacks(classifier, examples, AttackSettings((named,), seed), Path(folder), language=Loaded())
+            run_searches(store, classifier, examples, spec, Runtime(), language=Loaded())
             seconds = time.process_time() - started
-            with Store(Path(folder)) as store:
-                endings = tuple(ending_of(record) for record in store.records(named.key))
+            endings = tuple(ending_of(CODEC.read(document)) for document in store.documents(named.key))
         return Attempt(seconds, endings)
 
 

@@ -6,7 +6,7 @@ import os
 import signal
 
 os.environ["OMP_NUM_THREADS"] = "1"
-"""For torch, before it is imported: threads of several test processes wait for each other on a machine of few cores, and
+"""For torch, before it is imported: threads of several test processes wait for each other where cores are few, and
 weights that are compared to the last bit must not depend on how sums are split among threads."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

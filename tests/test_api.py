@@ -41,8 +41,7 @@ def test_the_public_names_are_sorted_and_all_there() -> None:
 
 def test_dir_shows_the_public_names_and_no_modules() -> None:
     assert set(dir(st)) == {*st.__all__, "__version__"}
-    importlib.import_module("stockade.workflows.certify.run")  # a package that is imported must not take the place of a public function
-
+    importlib.import_module("stockade.workflows.certify.run")  # must not take the place of the public function
     assert callable(st.certify)
     assert not isinstance(st.certify, type(st))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stockade.api import attack as run_attack
+from stockade import attack as run_attack
 from stockade.attacks.pwws import PWWS, words_by_class
 from stockade.attacks.registry import make_attack
 from stockade.core.errors import DataError, ResourceMissing, RunError
@@ -139,7 +139,7 @@ def victim() -> WeightVictim:
 def test_a_run_records_the_table_and_is_not_resumed_with_another(table: str, tmp_path: Path) -> None:
     out = tmp_path / "run"
     run = run_attack(victim(), DATA, f"pwws:entities={table}", similarity=False, out=out)
-    described = json.loads((out / "manifest.json").read_text())["config"]["attacks"][0]
+    described = json.loads((out / "manifest.json").read_text())["spec"]["attacks"][0]
     assert described["options"]["entities"] == table
     assert described["resources"]["entity_finder"] == "a list"
     assert [record.adversarial for record in run.records("pwws", "success")] == ["a rome", "Rome"]
@@ -152,7 +152,7 @@ def test_a_run_records_the_table_and_is_not_resumed_with_another(table: str, tmp
 
 def test_a_run_without_a_table_records_nothing_more(tmp_path: Path) -> None:
     run_attack(victim(), DATA, "pwws", similarity=False, out=tmp_path / "run")
-    assert "resources" not in json.loads((tmp_path / "run" / "manifest.json").read_text())["config"]["attacks"][0]
+    assert "resources" not in json.loads((tmp_path / "run" / "manifest.json").read_text())["spec"]["attacks"][0]
 
 
 def test_a_table_or_a_finder_that_is_missing_ends_the_command_before_there_is_a_run(

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import stockade as st
-from stockade.attacks.registry import make_attack
 from stockade.core.errors import DataError, OptionError
 from stockade.core.example import Scores
 from stockade.core.text import Text
@@ -26,8 +25,11 @@ from stockade.defenses.ranmask import RanMask
 from stockade.defenses.route import AdaptiveRoute, Route, Routed
 from stockade.engine.composite import make_scoring
 from stockade.engine.requests import Draw, Score
-from stockade.runs.attack import AttackSettings, run_attacks
-from stockade.runs.store import Store
+from stockade.experiment.progress import Runtime
+from stockade.experiment.store import ResultStore
+from stockade.workflows.attack.result import CODEC
+from stockade.workflows.attack.run import run_searches
+from stockade.workflows.attack.spec import AttackSpec
 from tests.toys import WeightVictim
 
 WEIGHTS = {"good": 1.0, "fine": 1.0, "nice": 1.0, "trick": -8.0, "bad": -1.0, "poor": -1.0}
@@ -240,10 +242,10 @@ def test_an_attack_that_knows_the_detector_passes_where_another_is_caught(
     """Who follows the routed answer takes "loud" and is caught with the second word; who sees the suspicion is not."""
     model = Defended(name="route", defense=Known(draws="fixed"), inner=VICTIM)
     examples = prepare_examples(load_data([("good fine film", "positive")]), model.labels)
-    settings = AttackSettings((make_attack(WordByWord()),))
-    run_attacks(model, examples, settings, tmp_path, through=model.surrogate() if knows else None)
-    with Store(tmp_path) as store:
-        (record,) = store.records("WordByWord")
+    spec = AttackSpec.of(model="toy", data="toy", attacks=WordByWord(), similarity=False)
+    store = ResultStore(tmp_path, writable=True)
+    run_searches(store, model, examples, spec, Runtime(), queried=model.surrogate() if knows else None)
+    (record,) = map(CODEC.read, store.documents())
     assert record.status == ("success" if knows else "failed")
     if knows:
         assert (record.adversarial, record.adversarial_prediction) == (adversarial, "negative")

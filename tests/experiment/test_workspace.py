@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import subprocess
@@ -15,7 +16,14 @@ import pytest
 from stockade.core.errors import OptionError, RunError
 from stockade.experiment.inputs import ModelOptions
 from stockade.experiment.spec import Count, ModelSpec, Reference, Spec
-from stockade.experiment.workspace import begin, check_trust, differences, locked, read_manifest
+from stockade.experiment.workspace import (
+    begin,
+    check_trust,
+    differences,
+    in_temporary_folder,
+    locked,
+    read_manifest,
+)
 
 
 class ToySpec(ModelSpec):
@@ -139,6 +147,35 @@ def test_two_jobs_started_at_once_on_one_folder_never_mix(tmp_path: Path) -> Non
     summary = json.loads((tmp_path / "job/summary.json").read_text())
     assert list(summary["attacks"]) == [winner]
     assert summary["complete"]
+
+
+class Held:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+
+def test_a_temporary_folder_is_there_as_long_as_what_was_made_in_it() -> None:
+    made = in_temporary_folder(Held)
+    folder = made.folder
+    (folder / "file").write_text("kept")
+    gc.collect()
+    assert (folder / "file").read_text() == "kept"
+    del made
+    gc.collect()
+    assert not folder.exists()
+
+
+def test_a_temporary_folder_goes_when_nothing_could_be_made_in_it() -> None:
+    folders = []
+
+    def broken(folder: Path) -> Held:
+        folders.append(folder)
+        (folder / "file").write_text("half")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        in_temporary_folder(broken)
+    assert [folder.exists() for folder in folders] == [False]
 
 
 def test_the_lock_is_let_go_at_the_end(tmp_path: Path) -> None:

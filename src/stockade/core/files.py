@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,30 +24,11 @@ def file_state(path: str | Path) -> FileState | None:
     return status.st_size, status.st_mtime_ns, status.st_ino
 
 
-def refuse_existing(folder: Path, ours: str) -> None:
-    """Finished work, and other people's files, are never overwritten; `ours` is the file that tells what to resume."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        hint = "Continue it with --resume, or choose" if (folder / ours).exists() else "Choose"
-        raise RunError(f"{folder} exists already and is not empty. {hint} another --out.")
-
-
 def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
-
-
-def in_temporary_folder(make: Callable[[Path], Made]) -> Made:
-    """What `make` makes in a new folder; the folder is there as long as that is."""
-    folder = Path(tempfile.mkdtemp(prefix="stockade-"))
-    try:
-        made = make(folder)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(made, shutil.rmtree, folder, ignore_errors=True)
-    return made
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:

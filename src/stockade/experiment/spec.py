@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, ValidationInfo
+from pydantic_core import PydanticSerializationError
 
 from stockade.attacks.registry import NamedAttack, make_attacks
-from stockade.core.errors import OptionError, RunError
+from stockade.core.errors import OptionError, RunError, StockadeError
 from stockade.defenses.registry import NamedDefense, make_defenses
 from stockade.experiment.inputs import DataOptions, ModelOptions, is_lost_object, reference_of
 from stockade.models.language import LanguageModels
@@ -116,16 +117,22 @@ class Spec(BaseModel):
 
     def described(self) -> dict[str, Any]:
         """The spec as the manifest records it."""
-        described: dict[str, Any] = json.loads(json.dumps(self.model_dump(mode="python"), default=_plain))
+        try:
+            plain = self.model_dump(mode="python")
+        except PydanticSerializationError as error:  # a file that an attack or a defense reads is not there, say
+            cause = error.__cause__ or error.__context__
+            raise (cause if isinstance(cause, StockadeError) else error) from None
+        described: dict[str, Any] = json.loads(json.dumps(plain, default=_plain))
         return described
 
-    def decisive(self) -> dict[str, Any]:
-        """What must be the same for a job to be resumed."""
-        config = {name: value for name, value in self.described().items() if name not in self.free}
-        for name in self.by_key:
-            if config.get(name) is not None:
-                config[name] = {item["key"]: item for item in config[name]}
-        return config
+    @classmethod
+    def decisive(cls, described: Mapping[str, Any]) -> dict[str, Any]:
+        """The part of a described spec that must be the same for a job to be resumed."""
+        decisive = {name: value for name, value in described.items() if name not in cls.free}
+        for name in cls.by_key:
+            if decisive.get(name) is not None:
+                decisive[name] = {item["key"]: item for item in decisive[name]}
+        return decisive
 
     def lost_objects(self) -> list[str]:
         """Names of the fields that were Python objects when the job was begun and have to be given again."""

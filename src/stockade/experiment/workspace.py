@@ -147,8 +147,9 @@ def check_same(folder: Path, recorded: Manifest, spec: Spec, inputs: Mapping[str
     """Refuse to resume a job under another kind, configuration, model or data; say what differs."""
     if recorded.kind != spec.kind:
         raise RunError(f"{folder} holds a job of the kind {recorded.kind}, not {spec.kind}. Choose another --out.")
-    before = {**type(spec).read(recorded.spec, folder / MANIFEST).decisive(), **dict(recorded.inputs)}
-    differing = differences(before, {**spec.decisive(), **dict(inputs)})
+    # As recorded, not as read: what a spec says of the files it uses must be what it was.
+    before = {**spec.decisive(recorded.spec), **dict(recorded.inputs)}
+    differing = differences(before, {**spec.decisive(spec.described()), **dict(inputs)})
     if differing is not None:
         raise RunError(
             f"{folder} was made with another configuration: {differing}. Resume with the same options, models and "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from stockade.report.document import Cell
 from stockade.report.examples import Tone
@@ -12,18 +11,6 @@ NOT_AVAILABLE = "n/a"
 """Stands wherever there is no number."""
 Interval = Mapping[str, float | None]
 """`value`, `low` and `high`, as summaries hold them; None where nothing was measured."""
-
-COLUMNS = (
-    "attack",
-    "n",
-    "clean accuracy",
-    "robust accuracy",
-    "success rate",
-    "queries",
-    "changed words",
-    "similarity",
-    "seconds",
-)
 
 
 def percent(interval: Interval) -> str:
@@ -146,18 +133,3 @@ def _joined(cell: Cell) -> str:
 
 def _cell(text: str, detail: str, tone: Tone) -> Cell:
     return Cell(text) if text == NOT_AVAILABLE else Cell(text, detail, tone)
-
-
-def cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
-    """One attack's numbers under `COLUMNS`."""
-    return (
-        attack,
-        f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
-        percent(numbers["clean_accuracy"]),
-        percent(numbers["robust_accuracy"]),
-        percent(numbers["success_rate"]),
-        number(numbers["mean_queries"]),
-        number(numbers["mean_perturbed_percent"], 1, " %"),
-        number(numbers["mean_similarity"], 3),
-        number(numbers["seconds"]),
-    )

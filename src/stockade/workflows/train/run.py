@@ -148,7 +148,7 @@ def _model(origin: Origin, start: Start | None, texts: TrainingData, seed: int) 
 
 def _fingerprint(spec: TrainSpec, inputs: Mapping[str, Any]) -> str:
     """Which training a checkpoint belongs to."""
-    content = json.dumps({**spec.decisive(), **inputs}, sort_keys=True)
+    content = json.dumps({**spec.decisive(spec.described()), **inputs}, sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()
 
 

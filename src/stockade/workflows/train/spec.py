@@ -76,9 +76,10 @@ class TrainSpec(Spec):
             raise OptionError("Give an objective of your own or defenses, not both.")
         return self
 
-    def decisive(self) -> dict[str, Any]:
+    @classmethod
+    def decisive(cls, described: Mapping[str, Any]) -> dict[str, Any]:
         """What must be the same for a training to be resumed."""
-        decisive = super().decisive()
+        decisive = super().decisive(described)
         kept = {name: value for name, value in decisive["options"].items() if name not in FREE_ON_RESUME}
         return {**decisive, "options": kept}
 

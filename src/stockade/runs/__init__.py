@@ -1,1 +1,0 @@
-"""Runs: a folder with results in SQLite, a manifest and a summary."""
