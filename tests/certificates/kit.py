@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, product
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.certificates.run import CertificateRun
-from stockade.certificates.store import FILE_NAME
 from stockade.core.example import Scores
-from stockade.core.masks import kept_words, masks_by_number
+from stockade.core.masks import Keep, kept_words, masks_by_number
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
 from stockade.defenses.combine import combine
@@ -51,7 +45,7 @@ class EveryMask:
         return combine(await Masked(words, text.premise, every_mask(len(words), self.rate)), "vote")
 
 
-def every_mask(words: int, rate: float) -> np.ndarray:  # type: ignore[type-arg]
+def every_mask(words: int, rate: float) -> Keep:
     kept = kept_words(words, rate)
     number = len(list(combinations(range(words), kept)))
     return masks_by_number(np.arange(number), words, kept)
@@ -59,26 +53,14 @@ def every_mask(words: int, rate: float) -> np.ndarray:  # type: ignore[type-arg]
 
 def every_change(words: list[str], changes: int, vocabulary: list[str]) -> list[str]:
     """All texts with at most so many words replaced by words of a vocabulary."""
-    found = []
+    texts = []
     for places in combinations(range(len(words)), changes):
         for chosen in product(vocabulary, repeat=changes):
             other = list(words)
             for place, word in zip(places, chosen, strict=True):
                 other[place] = word
-            found.append(" ".join(other))
-    return found
-
-
-def tampered(folder: Path, change: Callable[[dict[str, Any]], object]) -> CertificateRun:
-    """The run with its first certificate changed in the file."""
-    connection = sqlite3.connect(folder / FILE_NAME)
-    rowid, text = connection.execute("SELECT rowid, certificate FROM certificates ORDER BY rowid").fetchone()
-    content = json.loads(text)
-    change(content)
-    connection.execute("UPDATE certificates SET certificate = ? WHERE rowid = ?", (json.dumps(content), rowid))
-    connection.commit()
-    connection.close()
-    return CertificateRun(folder)
+            texts.append(" ".join(other))
+    return texts
 
 
 def skewed(rng: np.random.Generator, size: int, classes: int, errors: float) -> Array:

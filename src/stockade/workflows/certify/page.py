@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stockade.certificates.certificate import Certificate
 from stockade.certificates.evidence import read_evidence
@@ -21,6 +21,9 @@ from stockade.report.render_json import indented
 from stockade.workflows.attack.result import defense_in_short
 from stockade.workflows.certify.result import BAND, CertifyResult
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 TEXTS_PER_METHOD = 200
 NOT_PROVED = "not a certificate"
 COLUMNS = (
@@ -35,7 +38,19 @@ COLUMNS = (
     "seconds",
 )
 _CLAIMED = "claimed: "
-_MOST_WORDS, _MOST_CELLS, _MOST_RADII, _ALL_UP_TO = 600, 100, 12, 6
+_MOST_WORDS, _MOST_CELLS, _MOST_RADII, _ALL_UP_TO, _MOST_BANDS = 600, 100, 12, 6, 3
+_NUMBERS = (
+    "Accuracy: the true class is certified, of n, with 95 % Wilson intervals. Abstained: no class wins by enough, or "
+    "the method does not reach the text; neither right nor wrong. Wrong: another class than the true one is certified. "
+    "Texts that ended in an error are not in n. MCB: the largest radius that at least half of the texts have; MCR: the "
+    "same as a share of the words. Copies: how many the model was asked about for a text."
+)
+_RADII = (
+    "The share of texts whose true class (any class, where the data have no labels) is certified at radius d or more. "
+    "The band holds at all radii at once with probability 95 %, for texts like these; it does not speak of the "
+    "probability that a certificate is wrong."
+)
+_TEXTS = "Underlined: words of which any d may be changed. The bar shows how much of the text that is."
 _TONES: Mapping[str, Tone] = {"certified": "good", "claimed": "bad", "abstained": "plain", "error": "warning"}
 
 
@@ -50,12 +65,16 @@ def certify_document(results: Sequence[CertifyResult]) -> Document:
         Table(
             COLUMNS,
             tuple((method.title, *_cells(method.numbers)) for method in methods),
-            caption="Accuracy with 95 % Wilson intervals; an abstention is not right.",
+            caption=_NUMBERS,
         )
     )
     blocks.append(radius_table(methods))
+    if len({threat for result in results for threat in threats(result)}) > 1:
+        blocks.append(
+            Note("The methods are about different attackers: equal radii do not mean equal protection.", "warning")
+        )
     blocks.append(Plot(lambda: curve_plot(methods), "The share of texts certified at each radius.", "certificates"))
-    blocks.append(Heading("Texts"))
+    blocks += [Heading("Texts"), Note(_TEXTS, kind="aside")]
     for result in results:
         if several:
             blocks.append(Heading(result.name, level=3))
@@ -89,7 +108,12 @@ def _findings(result: CertifyResult, several: bool) -> Iterator[Block]:
             "and words beyond the cut say nothing to the model."
         )
     if not summary["complete"]:
-        yield Note(("Not complete. Resume it with ", code(f"stockade resume {result.folder}")), kind="warning")
+        done = min((numbers["n"] + numbers["errors"] for numbers in summary["methods"].values()), default=0)
+        yield Note(
+            (f"Not complete: {done:,} of {summary['examples']:,} texts are done. Resume it with ",
+             code(f"stockade resume {result.folder}")),
+            kind="warning",
+        )  # fmt: skip
     defenses = ", ".join(map(defense_in_short, summary["defenses"]))
     yield Note(
         ("Model ", code(summary["model"]), f" in {defenses} on ", code(summary["data"]), f", {summary['examples']:,}",
@@ -185,8 +209,7 @@ def radius_table(methods: Sequence[MethodNumbers]) -> Table:
         for method in methods
         if method.numbers["n"]
     ]
-    caption = "The share of texts certified at radius d or more, with the band that holds at all radii at once (95 %)."
-    return Table(("certified", *(f"d ≥ {radius}" for radius in radii)), tuple(rows), caption=caption)
+    return Table(("certified", *(f"d ≥ {radius}" for radius in radii)), tuple(rows), caption=_RADII)
 
 
 def curve_plot(methods: Sequence[MethodNumbers]) -> str:
@@ -195,6 +218,7 @@ def curve_plot(methods: Sequence[MethodNumbers]) -> str:
     if not measured:
         return ""
     radii = list(range(1 + max(len(method.numbers["curve"]) for method in measured)))
+    few = len(radii) <= _MOST_RADII
     colours = iter([colour for colour in PALETTE if colour != RED] * len(measured))
     series = [
         Series(
@@ -203,14 +227,24 @@ def curve_plot(methods: Sequence[MethodNumbers]) -> str:
             next(colours) if method.numbers["sound"] else RED,
             radii,
             "-" if method.numbers["sound"] else "--",
+            None if few else "",
         )
         for method in measured
     ]
-    return draw_plot(
-        "certificates",
-        (8.6, 3.8),
-        lambda axes: plot_curves(axes, series, xlabel="radius d", ylabel="texts certified at d or more"),
-    )
+    labelled = any(method.numbers["accuracy"] is not None for method in measured)
+
+    def draw(axes: Axes) -> None:
+        plot_curves(
+            axes,
+            series,
+            xlabel="radius d",
+            ylabel=f"{'true ' if labelled else ''}class certified at d or more, %",
+            spread="bars" if few and len(measured) > _MOST_BANDS else "band",
+            aside=0.05 if few else 0.0,
+        )
+        axes.set_xticks([radius for radius in axes.get_xticks() if radius in radii])
+
+    return draw_plot("certificates", (8.6, 3.8), draw)
 
 
 def _cells(numbers: Mapping[str, Any]) -> tuple[str, ...]:
@@ -250,8 +284,12 @@ def certificate_example(result: CertifyResult, certificate: Certificate) -> Exam
         details.insert(1, f"true class {certificate.label}")
     if certificate.truncated:
         details.append("longer than the model reads")
+    if len(words) > len(shown):
+        details.append(f"and {len(words) - len(shown):,} more words")
     radius = certificate.radius
     verdict = certificate.status if radius is None else f"{certificate.predicted}, radius {radius}"
+    if certificate.status == "claimed":
+        verdict = f"{certificate.predicted}, claims radius {radius}: {NOT_PROVED}"
     wrong = radius is not None and certificate.label is not None and not certificate.correct
     return Example(
         text=[Word(word, mark) for word, mark in zip(shown, _marks(result, certificate, len(words)), strict=False)],

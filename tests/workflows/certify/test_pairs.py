@@ -1,4 +1,4 @@
-"""Of a pair only the hypothesis is hidden, counted and certified, and every document says so."""
+"""Of a pair only the hypothesis is hidden, counted and certified, and every row and page says so."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 import stockade as st
-from stockade.certificates.pages.headline import headline
-from stockade.certificates.resample import resample
-from stockade.certificates.verify import recompute
-from stockade.core.protocols import Probabilities, TextInput
+from stockade.core.protocols import Probabilities
+from stockade.core.text import TextInput
+from stockade.workflows.certify.verify import resample
 from tests.toys import WeightVictim
 
 PREMISE = "two people walk their dogs along a bad and rather dull shore"
@@ -32,22 +31,24 @@ METHODS = {
 def test_the_premise_is_shown_whole_and_not_counted(method: str, defense: str, tmp_path: Path) -> None:
     victim = WeightVictim({"good": 4.0, "fine": 4.0, "bad": -1.0}, bias=0.1)
     defended = st.defend(victim, defense)
-    run = st.certify(defended, PAIRS, method, out=tmp_path / "run")
+    result = st.certify(defended, PAIRS, method, out=tmp_path / "run")
     assert {item[0] if isinstance(item, tuple) else None for item in victim.asked} == {PREMISE}
-    (certificate,) = run.certificates
+    (certificate,) = result.certificates
     assert (certificate.premise, certificate.text, certificate.words) == (PREMISE, HYPOTHESIS, 7)
-    assert recompute(run).holds
-    assert resample(run, defended).refuted == ()
-    (told,) = run.documents()
-    assert told["threat"].endswith(HELD)
+    assert result.verify().holds
+    assert resample(result, defended).refuted == ()
+    (row,) = result.rows()
+    assert row["threat"].endswith(HELD)
     assert certificate.radius == (0 if method in ("deletion", "safer") else 1)
-    assert (HELD in told["statement"]) == (certificate.radius == 1)
-    assert any(HELD in sentence for sentence in headline(run))
+    assert (HELD in row["statement"]) == (certificate.radius == 1)
+    page = result.document().to_markdown()
+    assert HELD in page.partition("## Texts")[0]
+    assert PREMISE in page
 
 
 def test_single_texts_have_no_hypothesis() -> None:
-    run = st.certify(st.defend(WeightVictim({"good": 4.0}), "partition:groups=4"), [(HYPOTHESIS, "positive")])
-    assert not any("hypothesis" in sentence for sentence in headline(run))
+    result = st.certify(st.defend(WeightVictim({"good": 4.0}), "partition:groups=4"), [(HYPOTHESIS, "positive")])
+    assert "hypothesis" not in result.document().to_markdown()
 
 
 class BothParts(WeightVictim):
