@@ -99,11 +99,11 @@ def begin(folder: Path, spec: Spec, inputs: Mapping[str, Any], *, resume: bool) 
     resume
         Whether the folder may hold an interrupted job, which must be the same one.
     """
+    manifest = Manifest.of(spec, inputs)  # what cannot be described leaves no folder behind
     make_folder(folder)
     with locked(folder):
         if not resume:
             refuse_existing(folder)
-        manifest = Manifest.of(spec, inputs)
         if (folder / MANIFEST).exists():
             recorded = read_manifest(folder)
             check_same(folder, recorded, spec, manifest.inputs)

@@ -24,10 +24,10 @@ class Knows:
     labels: tuple[str, ...] = ("no", "yes")
 
     def __init__(self, every: int) -> None:
-        self.every, self.asked = every, 0
+        self.every, self.queries = every, 0
 
     def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
-        self.asked += len(inputs)
+        self.queries += len(inputs)
         numbers = [int(str(text).split()[1]) for text in inputs]
         classes = [number % 2 if number % self.every == 0 else 1 - number % 2 for number in numbers]
         return np.eye(2)[classes]
@@ -50,7 +50,7 @@ def test_the_first_texts_in_order_that_all_get_right() -> None:
     assert list(selection.ids) == wanted[:5]
     assert selection.classified == order.index(wanted[4]) + 1
     assert selection.correct["two"] >= 5
-    assert models["two"].asked < 300
+    assert models["two"].queries < 300
     everything = select_texts(source, models, seed=1)
     assert (list(everything.ids), everything.classified, everything.total) == (wanted, 300, 300)
     assert everything.correct == {"two": 150, "three": 100}
