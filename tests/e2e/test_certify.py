@@ -1,4 +1,4 @@
-"""Certificates from the command line: made, checked, shown, exported, gone on with; and what is refused."""
+"""Certificates from the command line: made, checked, shown, exported, resumed; and what is refused."""
 
 from __future__ import annotations
 
@@ -31,38 +31,41 @@ def documents(stockade: Stockade, folder: str, *options: str) -> list[dict[str, 
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_certify_verify_report_show_and_export(stockade: Stockade, folder: Path) -> None:
-    made = stockade(*CERTIFY, "--out", "runs/c")
+def test_certify_verify_report_show_and_export(stockade: Stockade, stockade_process: Stockade, folder: Path) -> None:
+    made = stockade_process(*CERTIFY, "--out", "runs/c")
     assert made.returncode == 0, made.stderr
-    assert "ranmask-legacy (NOT a certificate)" in made.stdout
+    assert "ranmask-legacy (not a certificate)" in " ".join(made.stdout.split())
     assert (folder / "runs/c/report.html").exists()
     summary = json.loads((folder / "runs/c/summary.json").read_text())
     assert summary["complete"]
 
     verified = stockade("verify", "runs/c")
-    assert (verified.returncode, verified.stdout) == (0, f"{2 * len(ROWS)} certificates computed again: all hold\n")
-    resampled = stockade("verify", "runs/c", "--resample")
-    assert resampled.returncode == 0, resampled.stdout
-    assert ": 0 refuted" in resampled.stdout
+    assert (verified.returncode, verified.stdout) == (0, f"{2 * len(ROWS)} results checked: all hold\n")
+    untrusted = stockade("verify", "runs/c", "--resample")  # python:victim is code that only the folder names
+    assert (untrusted.returncode, "--trust-run" in untrusted.stderr) == (2, True)
+    resampled = stockade("verify", "runs/c", "--resample", "--trust-run")
+    assert (resampled.returncode, resampled.stdout) == (0, verified.stdout)
 
     rows = documents(stockade, "runs/c", "--method", "ranmask-gap")
     assert [row["text"] for row in rows] == [text for text, _ in ROWS]
     right = [row for row in rows if row["radius"] is not None and row["predicted"] == row["label"]]
     assert summary["methods"]["ranmask-gap"]["accuracy"]["value"] == len(right) / len(ROWS)
 
-    shown = stockade("show", "runs/c", "--method", "ranmask-gap", "--limit", "100").stdout
+    shown = " ".join(stockade("show", "runs/c", "--method", "ranmask-gap", "--limit", "100").stdout.split())
     for row in rows:
         verdict = row["status"] if row["radius"] is None else f"{row['predicted']}, radius {row['radius']}"
-        block = f"ranmask-gap text {row['id']}  {verdict}  true class: {row['label']}"
-        assert f"{row['statement']}.\n{row['text']}\n" in shown[shown.index(block) :]
+        block = f"ranmask-gap {row['status']} {verdict} (example {row['id']}, true class {row['label']},"
+        assert block in shown
+        text = shown[shown.index(block) :]
+        assert text.index(row["text"]) < text.index(f"{row['statement']}.")
     few = stockade("show", "runs/c", "--status", "claimed", "--limit", "2").stdout
     assert few.count("NOT A CERTIFICATE. Claimed") == few.count("true class") == 2
-    assert "No certificates with status error." in stockade("show", "runs/c", "--status", "error").stdout
+    assert "No examples with status error." in stockade("show", "runs/c", "--status", "error").stdout
 
     (folder / "runs/c/report.html").unlink()
     for format in ("html", "md", "json"):
         assert stockade("report", "runs/c", "--format", format).stdout.strip() == f"runs/c/report.{format}"
-    assert json.loads((folder / "runs/c/report.json").read_text()) == [summary]
+    assert json.loads((folder / "runs/c/report.json").read_text()) == summary
     assert (folder / "runs/c/report.html").read_text().count("<article") == 2 * len(ROWS)
 
 
@@ -85,32 +88,34 @@ def test_csv_and_parquet_hold_what_json_lines_hold(stockade: Stockade, folder: P
 def test_a_broken_run_is_shown_as_it_is_and_goes_on_to_the_same_end(stockade: Stockade, folder: Path) -> None:
     stockade(*CERTIFY, "--out", "runs/whole")
     stockade(*CERTIFY, "--out", "runs/part", "--concurrency", "3")
-    with sqlite3.connect(folder / "runs/part/certificates.sqlite") as store:  # as a killed process leaves it
-        store.execute("DELETE FROM certificates WHERE CAST(id AS INTEGER) >= 4")
+    with sqlite3.connect(folder / "runs/part/run.sqlite") as store:  # as a killed process leaves it
+        store.execute("DELETE FROM results WHERE CAST(id AS INTEGER) >= 4")
     (folder / "runs/part/summary.json").unlink()
     assert stockade("report", "runs/part").returncode == 0
     assert f"Not complete: 4 of {len(ROWS)} texts are done" in (folder / "runs/part/report.html").read_text()
     assert len(documents(stockade, "runs/part", "--method", "ranmask-gap")) == 4
     broken = stockade("verify", "runs/part")
     assert broken.returncode == 1
-    assert "summary.json is missing: the run was interrupted before its end" in broken.stdout
+    assert "summary.json is missing: the job was interrupted before its end" in broken.stdout
 
-    resumed = stockade("certify", "--resume", "--out", "runs/part")
+    untrusted = stockade("certify", "--resume", "--out", "runs/part")
+    assert (untrusted.returncode, "--trust-run" in untrusted.stderr) == (2, True)
+    resumed = stockade("certify", "--resume", "--out", "runs/part", "--trust-run")
     assert resumed.returncode == 0, resumed.stderr
     assert documents(stockade, "runs/part") == documents(stockade, "runs/whole")
     assert stockade("verify", "runs/part").returncode == 0
 
 
-def test_a_certificate_that_was_tampered_with_is_found(stockade: Stockade, folder: Path) -> None:
+def test_a_certificate_that_was_tampered_with_is_noticed(stockade: Stockade, folder: Path) -> None:
     stockade(*CERTIFY, "--out", "runs/c")
-    where = "WHERE method = 'ranmask-gap' AND id = '0'"
-    with sqlite3.connect(folder / "runs/c/certificates.sqlite") as store:
-        (told,) = store.execute(f"SELECT certificate FROM certificates {where}").fetchone()
-        content = json.dumps(json.loads(told) | {"radius": 7})
-        store.execute(f"UPDATE certificates SET certificate = ? {where}", (content,))
-    result = stockade("verify", "runs/c")
-    assert result.returncode == 1
-    assert "ranmask-gap, example 0: recorded radius 7, the evidence gives" in result.stdout
+    where = "WHERE part = 'ranmask-gap' AND id = '0'"
+    with sqlite3.connect(folder / "runs/c/run.sqlite") as store:
+        (document,) = store.execute(f"SELECT document FROM results {where}").fetchone()
+        changed = json.dumps(json.loads(document) | {"radius": 7})
+        store.execute(f"UPDATE results SET document = ? {where}", (changed,))
+    verified = stockade("verify", "runs/c")
+    assert verified.returncode == 1
+    assert "ranmask-gap, example 0: recorded radius 7, the evidence gives" in verified.stdout
 
 
 @pytest.mark.parametrize(
@@ -119,11 +124,11 @@ def test_a_certificate_that_was_tampered_with_is_found(stockade: Stockade, folde
         (["python:victim:predict", "data.jsonl"], "this one has no defense: add --defense ranmask:rate=0.7"),
         ([*MODEL, "--method", "ranmask-gp"], 'Did you mean "ranmask-gap"?'),
         ([*MODEL, "--method", "position-partition"], "add --defense partition:by=position"),
-        ([*MODEL, "--alpha", "0"], "expected a chance between 0 and 1"),
+        ([*MODEL, "--alpha", "0"], "expected a probability between 0 and 1"),
         ([*MODEL, "--method", "ranmask-gap:mosst=3"], "mosst"),
         ([*MODEL, "--limit", "0"], "limit"),
         (["python:victim:predict"], "DATA is missing"),
-        (["--resume"], "--resume needs the run's folder"),
+        (["--resume"], "--resume needs the job's folder"),
     ],
 )
 def test_what_cannot_be_certified_is_refused_in_one_sentence(refused: Refused, words: list[str], sentence: str) -> None:
@@ -143,7 +148,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def refusal(*words: str) -> str:
-    """The sentence with which a command ends, in this process: others tell how it is printed."""
+    """The sentence with which a command ends, in this process: others show how it is printed."""
     with pytest.raises(StockadeError) as caught:
         cli.main(list(words), prog_name="stockade", standalone_mode=False)
     return str(caught.value)
@@ -152,12 +157,12 @@ def refusal(*words: str) -> str:
 @pytest.mark.usefixtures("runs")
 def test_commands_refuse_what_does_not_belong_to_the_run() -> None:
     mixed = refusal("report", "a", "c")
-    assert "Attacks and certificates do not go on one page" in mixed
-    assert "a is an attack, c holds certificates" in mixed
+    assert "Only several attacks, or several certifications, go on one page" in mixed
+    assert "a (attack), c (certify)" in mixed
     for command in ("show", "export"):
         assert 'Did you mean "ranmask-gap"?' in refusal(command, "c", "--method", "ranmask-gab")
-        assert "which holds certificates: use --method" in refusal(command, "c", "--attack", "deepwordbug")
-        assert "which holds attacks: use --attack" in refusal(command, "a", "--method", "ranmask-gap")
+        assert "which is not a single attack: leave it out" in refusal(command, "c", "--attack", "deepwordbug")
+        assert "which holds no certificates: leave it out" in refusal(command, "a", "--method", "ranmask-gap")
         assert "no attack in this run" in refusal(command, "a", "--attack", "pwws")
     assert "(found: certified, claimed, abstained, error, all)" in refusal("show", "c", "--status", "success")
     assert "(found: success, failed, skipped, error, all)" in refusal("show", "a", "--status", "abstained")
@@ -171,10 +176,10 @@ def test_what_is_no_run_of_certificates(runs: Path) -> None:
     for command in ("show", "export", "report"):
         assert "there is no such folder" in refusal(command, "none")
         assert "empty is not a run: it has no manifest.json" in refusal(command, "empty")
-    store = runs / "c/certificates.sqlite"
+    store = runs / "c/run.sqlite"
     store.write_bytes(b"this is no database at all" * 100)
     for command in ("show", "export", "report", "verify"):
-        assert "certificates.sqlite cannot be read" in refusal(command, "c")
+        assert "run.sqlite cannot be read" in refusal(command, "c")
     store.unlink()  # as when the process was killed before the first certificate
     for command in ("show", "export", "report", "verify"):
-        assert "c is not a run: it has no certificates.sqlite" in refusal(command, "c")
+        assert "c has no results: it has no run.sqlite" in refusal(command, "c")

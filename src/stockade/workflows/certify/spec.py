@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
+from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, model_validator
 
 from stockade.certificates.medians import corrected_alpha
 from stockade.certificates.registry import NamedMethod, make_methods
@@ -55,13 +55,15 @@ class CertifySpec(ModelSpec):
 
     model: Reference
     methods: Methods = ()
-    alpha: Annotated[float, Field(gt=0, lt=1)] | None = None
+    alpha: float | None = None
     defenses: Defenses = None
     familywise: bool = False
     unlabelled: bool = False
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.alpha is not None and not 0 < self.alpha < 1:
+            raise OptionError(f"--alpha is {self.alpha:g}, expected a probability between 0 and 1, such as 0.05.")
         if self.unlabelled and any(getattr(named.method, "choose", None) == "label" for named in self.methods):
             raise OptionError("choose=label gives the method the true class, and the data are said to have no labels.")
         if self.unlabelled and (self.data_options.label_column or self.data_options.label_map):
