@@ -1,4 +1,4 @@
-"""Batches by length and token budget, and the budget's own search for its best size.
+"""Batches of texts of like lengths, within a budget of tokens that tunes itself.
 
 Padding is wasted work, so texts are sorted by length and cut into batches of few padded tokens, each within a budget.
 The best budget depends on model and machine (on a CPU a few hundred to a few thousand tokens); it is found once by
@@ -91,7 +91,15 @@ def _cheapest_ends(lengths: Sequence[int], tokens: int, call: float) -> list[int
 
 
 class TokenBudget:
-    """How many padded tokens a batch may have. `fixed` budgets stay; others are tuned by `observe`."""
+    """How many padded tokens a batch may have; tuned while batches are computed.
+
+    Parameters
+    ----------
+    fixed
+        A budget that stays; None to tune it.
+    memory
+        Where the tuned budget is remembered from run to run.
+    """
 
     def __init__(self, fixed: int | None = None, memory: TuningMemory | None = None) -> None:
         remembered = memory.recall() if memory is not None and fixed is None else None
@@ -150,8 +158,14 @@ class TokenBudget:
 
 
 class TuningMemory:
-    """Remembers one model's best budget in a small file of the user's cache folder; losing that file only costs a new
-    tuning.
+    """Remembers a model's best budget in a small file; losing that file only costs a new tuning.
+
+    Parameters
+    ----------
+    key
+        Names the model and the device.
+    folder
+        Where the file is; None for Stockade's cache folder.
     """
 
     def __init__(self, key: str, folder: Path | None = None) -> None:
@@ -159,10 +173,12 @@ class TuningMemory:
         self._file = (folder or cache_folder()) / "batch-budgets.json"
 
     def recall(self) -> int | None:
+        """The budget that was remembered, if any."""
         value = self._read().get(self._key)
         return value if isinstance(value, int) and SMALLEST <= value <= LARGEST else None
 
     def remember(self, tokens: int) -> None:
+        """Write a budget into the file, as far as the file can be written."""
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             temporary = self._file.with_suffix(f".{os.getpid()}.tmp")
@@ -171,10 +187,10 @@ class TuningMemory:
 
     def _read(self) -> dict[str, object]:
         try:
-            found = json.loads(self._file.read_text(encoding="utf-8"))
+            budgets = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return budgets if isinstance(budgets, dict) else {}
 
 
 def cache_folder() -> Path:

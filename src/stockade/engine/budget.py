@@ -1,4 +1,4 @@
-"""What one search has used: its logical queries, and how many different texts they were."""
+"""The query budget of a search: how many logical queries it has used, and how many different texts they were."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from stockade.core.errors import BudgetExhausted
 from stockade.engine.requests import Query
 
-Asked = TypeVar("Asked", bound=Query[Any])
+AnyQuery = TypeVar("AnyQuery", bound=Query[Any])
 
 
 @dataclass(slots=True)
@@ -21,13 +21,14 @@ class Meter:
 
     budget: int | None = None
     queries: int = 0
-    _seen: set[int] = field(default_factory=set)
+    _texts: set[int] = field(default_factory=set)
 
     @property
     def rows(self) -> int:
-        return len(self._seen)
+        """How many different texts the queries were about."""
+        return len(self._texts)
 
-    def admit(self, request: Asked) -> Asked:
+    def admit(self, request: AnyQuery) -> AnyQuery:
         """The request as far as the budget allows it."""
         if not request.counted:
             return request
@@ -38,5 +39,5 @@ class Meter:
                     raise BudgetExhausted(f"the query budget of {self.budget} is used up")
                 request = request.first(left)
         self.queries += len(request.texts)
-        self._seen.update(map(hash, request.texts))
+        self._texts.update(map(hash, request.texts))
         return request

@@ -1,22 +1,29 @@
-"""A least-recently-used cache that is bounded by memory, not by entries."""
+"""A cache of the values used last, bounded by memory rather than by entries."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
+Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 _ENTRY_BYTES = 300
 """What an entry costs besides its key: the table's slot, the value and their headers (measured on rows of two to ten
-classes). Larger values must be said.
+classes). A cache of larger values is told so.
 """
 
 
 class BoundedCache(Generic[Value]):
-    """Keeps the most recently used values that fit into `max_bytes`, keys and overhead included; `entry_bytes` is what
-    an entry costs besides its key.
+    """Keeps the values used last, as many as fit into `max_bytes`.
+
+    Parameters
+    ----------
+    max_bytes
+        The most memory for all entries, keys and overhead included.
+    entry_bytes
+        What an entry costs besides its key. Keys are strings, or tuples with strings.
     """
 
     def __init__(self, max_bytes: int = 128 * 2**20, entry_bytes: int = _ENTRY_BYTES) -> None:
@@ -44,6 +51,22 @@ class BoundedCache(Generic[Value]):
         while self._bytes > self._max_bytes and self._values:
             oldest, _ = self._values.popitem(last=False)
             self._bytes -= self._size(oldest)
+
+    def fetch(self, keys: Iterable[Key], compute: Callable[[list[Key]], Sequence[Value]]) -> dict[Key, Value]:
+        """The value of each key; those that are missing are computed together, each once, and put into the cache."""
+        values: dict[Key, Value] = {}
+        missing: list[Key] = []
+        for key in dict.fromkeys(keys):
+            value = self.get(key)
+            if value is None:
+                missing.append(key)
+            else:
+                values[key] = value
+        if missing:
+            for key, value in zip(missing, compute(missing), strict=True):
+                values[key] = value
+                self.put(key, value)
+        return values
 
     def _size(self, key: Hashable) -> int:
         if isinstance(key, tuple):

@@ -1,8 +1,8 @@
-"""The service that scores with a classifier which asks another one: all answers of a round are run as searches of their
-own over the inner classifier, so that what they ask is served together.
+"""Scores with a classifier that queries another one, such as a defense around a model.
 
-The random choices of a randomised classifier are named by the search that asks and by how much it has asked before,
-never by call order: resume and concurrency do not change them. A deterministic one makes the same choices always.
+The answers to all texts of a round are coroutines that a scheduler runs over the inner classifier, so that what they
+ask is served together. The random choices of a randomised classifier depend on the search and on the index of the query
+within it, never on the order of calls: resume and concurrency do not change them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from stockade.engine.requests import Confirm, Draw, Masked, Score
 from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import Scoring, ScoringService, Verdict, collected, reason_of
 
-_AT_ONCE = 256
+_CONCURRENCY = 256
+"""The most answers in flight; usually fewer fill the batches of the model inside."""
 _UNNAMED = Draw(0, 0)
 
 
@@ -31,7 +32,17 @@ def make_scoring(
     filling: FillingService | None = None,
     embedding: EmbeddingService | None = None,
 ) -> Scoring:
-    """The service for a classifier of either kind; `budget` is of the innermost one."""
+    """The service that scores with a classifier, whether it queries another one or not.
+
+    Parameters
+    ----------
+    classifier
+        What scores the texts.
+    budget
+        The size of the batches of the innermost classifier.
+    filling, embedding
+        The language models that the classifier, or one inside it, may ask.
+    """
     if not isinstance(classifier, CompositeClassifier):
         return ScoringService(classifier, budget)
     inner = make_scoring(classifier.inner, budget, filling=filling, embedding=embedding)
@@ -39,7 +50,17 @@ def make_scoring(
 
 
 class CompositeService:
-    """Scores texts for all searches with a classifier that asks the one of `inner`."""
+    """Scores texts for all searches with a classifier that queries another one.
+
+    Parameters
+    ----------
+    classifier
+        What scores the texts.
+    inner
+        The service that scores with the classifier inside.
+    filling, embedding
+        The language models that the classifier may ask.
+    """
 
     def __init__(
         self,
@@ -50,7 +71,7 @@ class CompositeService:
     ) -> None:
         self.classifier: Classifier = classifier
         self._composite, self._inner = classifier, inner
-        self._scheduler = Scheduler.for_classifier(inner, _AT_ONCE, filling=filling, embedding=embedding)
+        self._scheduler = Scheduler.for_classifier(inner, _CONCURRENCY, filling=filling, embedding=embedding)
         self._cache: BoundedCache[Verdict] = BoundedCache()
         self._texts_scored = self._rows_for_them = 0
 
@@ -97,7 +118,7 @@ class CompositeService:
         answers = []
         for request in requests:
             draw = request.draw or _UNNAMED
-            seeds = [0 if self._composite.deterministic else draw.seed(number) for number in range(request.draws)]
+            seeds = [0 if self._composite.deterministic else draw.seed(offset) for offset in range(request.draws)]
             answers.append(collected(self._answers([(request.text, seed) for seed in seeds])))
         return answers
 
@@ -107,17 +128,12 @@ class CompositeService:
         )
 
     def _score_unique(self, texts: dict[TextInput, Text]) -> dict[TextInput, Verdict]:
-        table = {item: known for item in texts if (known := self._cache.get(item)) is not None}
-        missing = [item for item in texts if item not in table]
-        for item, verdict in zip(missing, self._answers([(texts[item], 0) for item in missing]), strict=True):
-            table[item] = verdict
-            self._cache.put(item, verdict)
-        return table
+        return self._cache.fetch(texts, lambda missing: self._answers([(texts[item], 0) for item in missing]))
 
-    def _answers(self, asked: Sequence[tuple[Text, int]]) -> list[Verdict]:
-        searches = [self._search(text, seed) for text, seed in asked]
+    def _answers(self, drawn: Sequence[tuple[Text, int]]) -> list[Verdict]:
+        searches = [self._search(text, seed) for text, seed in drawn]
         places = {id(search): place for place, search in enumerate(searches)}
-        verdicts: list[Verdict] = [ScoringFailed("the model gave no answer")] * len(asked)
+        verdicts: list[Verdict] = [ScoringFailed("the model gave no answer")] * len(drawn)
         for finished in self._scheduler.run(searches):
             result = finished.result
             if isinstance(result, SearchStopped):

@@ -1,13 +1,14 @@
-"""The services that answer `Fill` and `Embed`: language models beside the victim, deduplicated, cached and batched
-alike.
+"""Language models beside the victim: a masked LM that fills and rates words, and a sentence encoder.
 
-A model is made when the first search asks for it, so attacks that need none load none.
+`FillingService` and `EmbeddingService` answer requests deduplicated, cached and in batches. A model is made when the
+first search asks for it, so attacks that need none load none.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -21,127 +22,106 @@ from stockade.engine.cache import BoundedCache
 from stockade.engine.requests import Embed, Fill, Perplexity, Predict, Surprisal, WordProbabilities
 
 Answer = TypeVar("Answer")
-Question = tuple[tuple[str, str], tuple[str, ...]]
-"""What stands before and behind a hidden word, and the words that might stand there."""
+Strings = tuple[str, ...]
 Vector = NDArray[np.float32]
 _CACHE_BYTES = 128 * 2**20
 _FILL_BYTES = 8_000
 """Fifty guesses: an object of four fields, a float and a number each."""
-_CHANCE_BYTES = 1_000
-_SURPRISE_BYTES = 4_000
+_PROBABILITY_BYTES = 1_000
+_SURPRISAL_BYTES = 4_000
 """The strings of a text's words and a number for each."""
 _EMBED_BYTES = 2_000
 """A vector of 384 numbers and its headers."""
 
 
 class FillingService:
-    """Answers `Fill` with one masked LM; the same hidden place is computed once."""
+    """Asks a masked LM for all searches; the same question is computed once.
+
+    Parameters
+    ----------
+    make
+        Makes the model, when the first search asks for it.
+    """
 
     def __init__(self, make: Callable[[], MaskedLanguageModel]) -> None:
         self._make = make
         self._model: MaskedLanguageModel | None = None
         self._budget = TokenBudget()
-        self._cache: BoundedCache[tuple[Filling, ...]] = BoundedCache(_CACHE_BYTES, _FILL_BYTES)
-        self._chances: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _CHANCE_BYTES)
-        self._surprises: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _SURPRISE_BYTES)
+        self._fillings: BoundedCache[tuple[Filling, ...]] = BoundedCache(_CACHE_BYTES, _FILL_BYTES)
+        self._probabilities: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _PROBABILITY_BYTES)
+        self._surprisals: BoundedCache[tuple[float, ...]] = BoundedCache(_CACHE_BYTES, _SURPRISAL_BYTES)
 
     @property
     def batch_tokens(self) -> int:
-        """How many tokens fill a batch, as far as that is known by now."""
+        """How many tokens fill a batch, as far as that is tuned by now."""
         return self._budget.tokens
 
     def answer(self, requests: Sequence[Fill]) -> list[list[tuple[Filling, ...]]]:
-        wanted = [[(_around(text, index), request.count) for text, index in request.places] for request in requests]
-        table = self._fill(dict.fromkeys(key for group in wanted for key in group))
-        return [[table[key] for key in group] for group in wanted]
+        """The guesses at each hidden word."""
+        keys = [[(*_around(text, i), str(request.count)) for text, i in request.places] for request in requests]
+        table = self._fillings.fetch([key for group in keys for key in group], self._fill)
+        return [[table[key] for key in group] for group in keys]
 
     def answer_predictions(self, requests: Sequence[Predict]) -> list[list[tuple[tuple[Filling, ...], ...]]]:
         """The guesses at every word of each text; equal texts are computed once."""
         keys = [(valid_unicode(str(request.text)), request.count) for request in requests]
-        asked = {key: request.text for key, request in zip(keys, requests, strict=True)}
+        texts = {key: request.text for key, request in zip(keys, requests, strict=True)}
         table: dict[tuple[str, int], list[tuple[tuple[Filling, ...], ...]]] = {}
-        for count in dict.fromkeys(count for _, count in asked):
-            same = [key for key in asked if key[1] == count]
-            spans = [_spans(asked[key]) for key in same]
+        for count in dict.fromkeys(count for _, count in texts):
+            same = [key for key in texts if key[1] == count]
+            spans = [_spans(texts[key]) for key in same]
             table |= dict(zip(same, self._ready().predict([text for text, _ in same], spans, count), strict=True))
         return [table[key] for key in keys]
 
     def answer_word_probabilities(self, requests: Sequence[WordProbabilities]) -> list[list[tuple[float, ...]]]:
-        """The log-probabilities of the words at each place; the same question is computed once."""
-        asked = [[(_around(text, i), tuple(words)) for text, i, words in request.questions] for request in requests]
-        table: dict[Question, tuple[float, ...]] = {}
-        missing: list[Question] = []
-        for question in dict.fromkeys(question for group in asked for question in group):
-            known = self._chances.get((*question[0], *question[1]))
-            if known is None:
-                missing.append(question)
-            else:
-                table[question] = known
-        for question, found in zip(missing, self._compute_chances(missing), strict=True):
-            table[question] = found
-            self._chances.put((*question[0], *question[1]), found)
-        return [[table[question] for question in group] for group in asked]
-
-    def _compute_chances(self, questions: Sequence[Question]) -> list[tuple[float, ...]]:
-        model = self._ready()
-        parts = [model.encode_words(place, words) for place, words in questions]
-        computed = iter(self._in_batches([part for group in parts for part in group], model.word_log_probabilities))
-        answers = []
-        for (_, words), group in zip(questions, parts, strict=True):
-            found = [float("-inf")] * len(words)
-            for part in group:
-                for number, chance in zip(part.numbers, next(computed), strict=True):
-                    found[number] = chance
-            answers.append(tuple(found))
-        return answers
+        """The log-probabilities of the words at each hidden word."""
+        keys = [[(*_around(text, i), *words) for text, i, words in request.questions] for request in requests]
+        table = self._probabilities.fetch([key for group in keys for key in group], self._word_log_probabilities)
+        return [[table[key] for key in group] for group in keys]
 
     def answer_perplexities(self, requests: Sequence[Perplexity]) -> list[list[float]]:
+        """The perplexity of each row of pieces; equal rows are computed once."""
         rows = [[tuple(filling.token for filling in row) for row in request.rows] for request in requests]
         unique = list(dict.fromkeys(row for group in rows for row in group))
-        found = dict(zip(unique, self._ready().perplexities(unique), strict=True)) if unique else {}
-        return [[found[row] for row in group] for group in rows]
+        perplexities = dict(zip(unique, self._ready().perplexities(unique), strict=True)) if unique else {}
+        return [[perplexities[row] for row in group] for group in rows]
 
     def answer_surprisals(self, requests: Sequence[Surprisal]) -> list[tuple[float, ...]]:
-        """The surprise of each word; the same text is computed once."""
-        table: dict[tuple[str, ...], tuple[float, ...]] = {}
-        missing: list[tuple[str, ...]] = []
-        for words in dict.fromkeys(request.words for request in requests):
-            known = self._surprises.get(words)
-            if known is None:
-                missing.append(words)
-            else:
-                table[words] = known
-        texts = [valid_unicode(" ".join(words)) for words in missing]
-        surprises = self._ready().surprisals(texts, [_joined_spans(words) for words in missing])
-        for words, found in zip(missing, surprises, strict=True):
-            table[words] = tuple(found)
-            self._surprises.put(words, table[words])
+        """The surprisal of each word of each text."""
+        table = self._surprisals.fetch([request.words for request in requests], self._word_surprisals)
         return [table[request.words] for request in requests]
+
+    def _fill(self, keys: Sequence[Strings]) -> list[tuple[Filling, ...]]:
+        model = self._ready()
+        answers: dict[Strings, tuple[Filling, ...]] = {}
+        for count in dict.fromkeys(count for _, _, count in keys):
+            same = [key for key in keys if key[2] == count]
+            encoded = model.encode([(before, after) for before, after, _ in same])
+            guesses = self._in_batches(encoded, partial(model.fill, count=int(count)))
+            answers |= zip(same, guesses, strict=True)
+        return [answers[key] for key in keys]
+
+    def _word_log_probabilities(self, keys: Sequence[Strings]) -> list[tuple[float, ...]]:
+        model = self._ready()
+        parts = [model.encode_words((before, after), words) for before, after, *words in keys]
+        computed = iter(self._in_batches([part for group in parts for part in group], model.word_log_probabilities))
+        answers = []
+        for (_, _, *words), group in zip(keys, parts, strict=True):
+            logs = [float("-inf")] * len(words)
+            for part in group:
+                for number, log in zip(part.numbers, next(computed), strict=True):
+                    logs[number] = log
+            answers.append(tuple(logs))
+        return answers
+
+    def _word_surprisals(self, keys: Sequence[Strings]) -> list[tuple[float, ...]]:
+        texts = [valid_unicode(" ".join(words)) for words in keys]
+        return [tuple(row) for row in self._ready().surprisals(texts, [_joined_spans(words) for words in keys])]
 
     def _ready(self) -> MaskedLanguageModel:
         if self._model is None:
             self._model = self._make()
         return self._model
-
-    def _fill(self, keys: dict[tuple[tuple[str, str], int], None]) -> dict[Hashable, tuple[Filling, ...]]:
-        table: dict[Hashable, tuple[Filling, ...]] = {}
-        missing = []
-        for key in keys:
-            known = self._cache.get((*key[0], str(key[1])))
-            if known is None:
-                missing.append(key)
-            else:
-                table[key] = known
-        for count in dict.fromkeys(count for _, count in missing):
-            same = [key for key in missing if key[1] == count]
-            for key, found in zip(same, self._compute([place for place, _ in same], count), strict=True):
-                table[key] = found
-                self._cache.put((*key[0], str(count)), found)
-        return table
-
-    def _compute(self, places: Sequence[tuple[str, str]], count: int) -> list[tuple[Filling, ...]]:
-        model = self._ready()
-        return self._in_batches(model.encode(places), lambda batch: model.fill(batch, count))
 
     def _in_batches(
         self, items: Sequence[Encoded], compute: Callable[[Sequence[Any]], Sequence[Answer]]
@@ -157,7 +137,13 @@ class FillingService:
 
 
 class EmbeddingService:
-    """Answers `Embed` with one sentence encoder; the same string is computed once."""
+    """Asks a sentence encoder for all searches; the same string is computed once.
+
+    Parameters
+    ----------
+    make
+        Makes the encoder, when the first search asks for it.
+    """
 
     def __init__(self, make: Callable[[], SentenceEncoder]) -> None:
         self._make = make
@@ -165,26 +151,19 @@ class EmbeddingService:
         self._cache: BoundedCache[Vector] = BoundedCache(_CACHE_BYTES, _EMBED_BYTES)
 
     def answer(self, requests: Sequence[Embed]) -> list[Vector]:
-        table: dict[str, Vector] = {}
-        missing = []
-        for string in dict.fromkeys(string for request in requests for string in request.strings):
-            known = self._cache.get(string)
-            if known is None:
-                missing.append(string)
-            else:
-                table[string] = known
-        if missing:
-            if self._model is None:
-                self._model = self._make()
-            vectors = self._model.embed([valid_unicode(string) for string in missing])
-            for string, vector in zip(missing, vectors, strict=True):
-                table[string] = vector = vector.copy()  # a row alone: a view would keep the whole batch
-                self._cache.put(string, vector)
+        """The vectors of each request's strings."""
+        table = self._cache.fetch([string for request in requests for string in request.strings], self._embed)
         empty: Vector = np.zeros((0, 0), dtype=np.float32)
         return [
             np.stack([table[string] for string in request.strings]) if request.strings else empty
             for request in requests
         ]
+
+    def _embed(self, strings: Sequence[str]) -> list[Vector]:
+        if self._model is None:
+            self._model = self._make()
+        vectors = self._model.embed([valid_unicode(string) for string in strings])
+        return [vector.copy() for vector in vectors]  # rows alone: a view would keep the whole batch
 
 
 def _around(text: Text, index: int) -> tuple[str, str]:

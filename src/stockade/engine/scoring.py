@@ -1,5 +1,6 @@
-"""The service that answers `Score`, `Confirm` and `Masked`: deduplicated, cached, batched by length, faults contained
-to the text that causes them.
+"""Scores texts for all searches: deduplicated, cached, in batches of like lengths.
+
+Answers `Score`, `Confirm` and `Masked`. A fault of the model costs only the text that causes it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Verdict = Scores | ScoringFailed
 
 
 class Scoring(Protocol):
-    """Whoever scores texts for searches; the counts are of what the model really had to compute."""
+    """Scores texts for searches and counts what the model had to compute."""
 
     classifier: Classifier
 
@@ -57,7 +58,17 @@ class Scoring(Protocol):
 
 
 class ScoringService:
-    """Scores texts for all searches with one classifier; counts what the model really had to compute."""
+    """Scores texts for all searches with a classifier and counts what it had to compute.
+
+    Parameters
+    ----------
+    classifier
+        What scores the texts.
+    budget
+        The size of its batches; tuned if None.
+    cache
+        Where the scores of a deterministic classifier are kept; a new one if None.
+    """
 
     def __init__(
         self,
@@ -88,7 +99,7 @@ class ScoringService:
         inputs = [[text.input for text in request.texts] for request in requests]
         flat = [item for group in inputs for item in group]
         if self.classifier.deterministic:
-            table = self._score_unique(dict.fromkeys(flat))
+            table = self._cache.fetch(flat, self._compute)
             return [collected([table[item] for item in group]) for group in inputs]
         verdicts = iter(self._compute(flat))
         return [collected([next(verdicts) for _ in group]) for group in inputs]
@@ -101,44 +112,29 @@ class ScoringService:
 
     def answer_masked(self, requests: Sequence[Masked]) -> list[Probabilities | SearchStopped]:
         """Each request's copies; a copy that looks like another to the model is computed once."""
+        shows_logits = isinstance(self.classifier, LogitClassifier)
         answers: dict[int, Probabilities | SearchStopped] = {}
         for logits in (False, True):
-            same = [number for number, request in enumerate(requests) if request.logits == logits]
-            if same:
-                asked = [requests[number] for number in same]
-                verdicts = iter(self._masked_verdicts(asked, logits))
-                answers |= {n: _array(collected([next(verdicts) for _ in requests[n].keep])) for n in same}
-        if not isinstance(self.classifier, LogitClassifier):
-            answers = {n: centred_logs(one) if requests[n].logits else one for n, one in answers.items()}
-        return [answers[number] for number in range(len(requests))]
+            same = [place for place, request in enumerate(requests) if request.logits == logits]
+            verdicts = iter(self._masked_verdicts([requests[place] for place in same], logits) if same else ())
+            for place in same:
+                rows = _array(collected([next(verdicts) for _ in requests[place].keep]))
+                answers[place] = centred_logs(rows) if logits and not shows_logits else rows
+        return [answers[place] for place in range(len(requests))]
 
     def _masked_verdicts(self, requests: Sequence[Masked], logits: bool) -> list[Verdict]:
         model = self.classifier
         if isinstance(model, MaskingClassifier):
             encoded = [item for request in requests for item in _masked(model, request)]
-            shown: Prediction = model.predict_encoded
+            predict: Prediction = model.predict_encoded
             if logits and isinstance(model, LogitClassifier):
-                shown = model.logits_encoded
-            return (self._compute_distinct if model.deterministic else self._run_valid)(encoded, shown)
+                predict = model.logits_encoded
+            return (self._compute_distinct if model.deterministic else self._run_valid)(encoded, predict)
         inputs = [item for request in requests for item in _masked_strings(request)]
         if not model.deterministic:
             return self._compute(inputs)
-        table = self._score_unique(dict.fromkeys(inputs))
+        table = self._cache.fetch(inputs, self._compute)
         return [table[item] for item in inputs]
-
-    def _score_unique(self, inputs: dict[TextInput, None]) -> dict[TextInput, Verdict]:
-        table: dict[TextInput, Verdict] = {}
-        missing: list[TextInput] = []
-        for item in inputs:
-            known = self._cache.get(item)
-            if known is None:
-                missing.append(item)
-            else:
-                table[item] = known
-        for item, verdict in zip(missing, self._compute(missing), strict=True):
-            table[item] = verdict
-            self._cache.put(item, verdict)
-        return table
 
     def _compute(self, inputs: Sequence[TextInput]) -> list[Verdict]:
         if not inputs:
@@ -241,11 +237,11 @@ def _masked_strings(request: Masked) -> list[TextInput]:
 
 
 def _array(scores: list[Scores] | SearchStopped) -> Probabilities | SearchStopped:
-    return scores if isinstance(scores, SearchStopped) else np.array([one.probabilities for one in scores])
+    return scores if isinstance(scores, SearchStopped) else np.array([row.probabilities for row in scores])
 
 
 def centred_logs(rows: Probabilities | SearchStopped) -> Probabilities | SearchStopped:
-    """What can be known of the logits behind probabilities: they are logarithms up to a constant of each row."""
+    """Stand-ins for the logits behind probabilities: their logarithms, which differ by a constant in each row."""
     if isinstance(rows, SearchStopped):
         return rows
     logits = np.log(np.maximum(rows, 1e-300))
@@ -258,6 +254,7 @@ def _is_out_of_memory(error: Exception) -> bool:
 
 
 def to_verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]:
+    """The scores in a model's answer; an answer of another shape raises, a row with NaN is a failure."""
     values = np.asarray(answer, dtype=np.float64)
     if values.shape != (rows, classes):
         raise ModelError(f"the model answered with shape {values.shape} for {rows} texts and {classes} classes")
@@ -269,6 +266,7 @@ def to_verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]
 
 
 def collected(verdicts: list[Verdict]) -> list[Scores] | SearchStopped:
+    """The scores of all texts of a request, or its first failure."""
     scores = []
     for verdict in verdicts:
         if isinstance(verdict, ScoringFailed):
@@ -278,6 +276,7 @@ def collected(verdicts: list[Verdict]) -> list[Scores] | SearchStopped:
 
 
 def reason_of(error: Exception) -> str:
+    """What is recorded of a model that raised."""
     if isinstance(error, ModelError):
         return str(error)
     return f"the model raised {type(error).__name__}: {error}".rstrip(": ")[:500]

@@ -1,5 +1,7 @@
-"""The service that answers what white-box attacks and defenses ask: gradients, the vocabulary, scores with a word
-zeroed, with noise or mixed, sentence vectors, attention and importance.
+"""Answers what white-box attacks and defenses ask of a classifier.
+
+That is gradients, the vocabulary, scores with a word zeroed, with noise or mixed, sentence vectors, attention,
+importance, and which words are read at all.
 
 All texts of a round go to the model together. Where that raises, the requests are halved until the one that causes it
 stands alone; its search ends with the reason. A model that does not show what is asked for ends the run with one
@@ -49,17 +51,24 @@ from stockade.engine.scoring import Verdict, collected, reason_of, to_verdicts
 
 Charge = Callable[[int, float], None]
 Answer = TypeVar("Answer")
-Asked = TypeVar("Asked", bound=Request[Any])
+AnyRequest = TypeVar("AnyRequest", bound=Request[Any])
 Vector = NDArray[np.float32]
 Represented = list[tuple[Scores, Vector]]
 _NO_WORDS = WordVocabulary((), np.zeros((0, 0), dtype=np.float32))
 
 
 class WhiteBoxService:
-    """Looks into one classifier for all searches."""
+    """Looks into a classifier for all searches.
+
+    Parameters
+    ----------
+    classifier
+        The model inside all defenses.
+    charge
+        Called with how many rows the model computed in how many seconds.
+    """
 
     def __init__(self, classifier: Classifier, charge: Charge = lambda rows, seconds: None) -> None:
-        """`charge` is told how many rows the model computed in how many seconds."""
         self._classifier, self._charge = classifier, charge
 
     def answer_visible_words(self, requests: Sequence[VisibleWords]) -> list[range]:
@@ -73,7 +82,7 @@ class WhiteBoxService:
         return _contained(requests, self._gradients)
 
     def answer_vocabulary(self, requests: Sequence[Vocabulary]) -> list[WordVocabulary]:
-        if not isinstance(self._classifier, WhiteBoxClassifier) and not any(one.required for one in requests):
+        if not isinstance(self._classifier, WhiteBoxClassifier) and not any(request.required for request in requests):
             return [_NO_WORDS] * len(requests)
         return [self._white_box().word_vocabulary()] * len(requests)
 
@@ -127,12 +136,12 @@ class WhiteBoxService:
             table = dict(zip(inputs, zip(self._verdicts(probabilities), vectors, strict=True), strict=True))
         answers: list[Represented | SearchStopped] = []
         for request in requests:
-            found = [table[text.input] for text in request.texts]
-            scores = collected([verdict for verdict, _ in found])
+            pairs = [table[text.input] for text in request.texts]
+            scores = collected([verdict for verdict, _ in pairs])
             if isinstance(scores, SearchStopped):
                 answers.append(scores)
             else:
-                answers.append([(score, vector) for score, (_, vector) in zip(scores, found, strict=True)])
+                answers.append([(score, vector) for score, (_, vector) in zip(scores, pairs, strict=True)])
         return answers
 
     def _attention(self, requests: Sequence[Attention]) -> list[Vector | SearchStopped]:
@@ -155,27 +164,27 @@ class WhiteBoxService:
             same = [n for n, request in enumerate(requests) if request.objective == objective]
             texts = {requests[n].text.input: requests[n].text for n in same}
             with self._charged(len(texts)):
-                found = self._classifier.token_importance(list(texts.values()), objective)
-            table = dict(zip(texts, found, strict=True))
+                importance = self._classifier.token_importance(list(texts.values()), objective)
+            table = dict(zip(texts, importance, strict=True))
             answers.update({n: table[requests[n].text.input] for n in same})
         return [answers[number] for number in range(len(requests))]
 
     def _noised(self, requests: Sequence[Noised]) -> list[NDArray[np.float64] | SearchStopped]:
         if not isinstance(self._classifier, NoisedClassifier):
             raise _missing("its input vectors", "them")
-        asked = [request.copies for request in requests]
-        counts = [one.copies for one in asked]
+        groups = [request.copies for request in requests]
+        counts = [group.copies for group in groups]
         with self._charged(sum(counts)):
-            rows = self._classifier.predict_noised(asked)
+            rows = self._classifier.predict_noised(groups)
         return self._by_request(rows, counts)
 
     def _mixed(self, requests: Sequence[Mixed]) -> list[NDArray[np.float64] | SearchStopped]:
         if not isinstance(self._classifier, MixingClassifier):
             raise _missing("its input vectors", "them")
-        asked = [request.copies for request in requests]
-        counts = [len(one.weights) for one in asked]
+        groups = [request.copies for request in requests]
+        counts = [len(group.weights) for group in groups]
         with self._charged(sum(counts)):
-            rows = self._classifier.predict_mixed(asked)
+            rows = self._classifier.predict_mixed(groups)
         return self._by_request(rows, counts)
 
     def _by_request(self, rows: Probabilities, counts: Sequence[int]) -> list[NDArray[np.float64] | SearchStopped]:
@@ -206,7 +215,7 @@ class WhiteBoxService:
 
 
 def _contained(
-    requests: Sequence[Asked], answer: Callable[[Sequence[Asked]], list[Answer | SearchStopped]]
+    requests: Sequence[AnyRequest], answer: Callable[[Sequence[AnyRequest]], list[Answer | SearchStopped]]
 ) -> list[Answer | SearchStopped]:
     """All requests together, or, where that raises, in halves: only the search that causes it pays for it."""
     try:
