@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -87,7 +87,7 @@ class ResultStore:
 
     def settle(self) -> None:
         """Bring everything into the one file, so that it can be copied alone."""
-        with self._readable():
+        with suppress(sqlite3.OperationalError):  # somebody is still reading: nothing is lost, the log file stays
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:

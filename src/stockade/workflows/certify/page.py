@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stockade.certificates.certificate import Certificate
+from stockade.certificates.certificate import Certificate, statement
 from stockade.certificates.evidence import read_evidence
 from stockade.certificates.medians import curve_band
 from stockade.certificates.method import allowed_changes, changeable_words
-from stockade.certificates.statement import statement
 from stockade.core.errors import StockadeError
 from stockade.report.charts import Series, plot_curves
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
@@ -61,14 +60,8 @@ def certify_document(results: Sequence[CertifyResult]) -> Document:
     for result in results:
         blocks += _findings(result, several)
     methods = all_methods(results)
-    blocks.append(
-        Table(
-            COLUMNS,
-            tuple((method.title, *_cells(method.numbers)) for method in methods),
-            caption=_NUMBERS,
-        )
-    )
-    blocks.append(radius_table(methods))
+    rows = [(method.title, *_cells(method.numbers)) for method in methods]
+    blocks += [Table(COLUMNS, rows, caption=_NUMBERS), radius_table(methods)]
     if len({threat for result in results for threat in threats(result)}) > 1:
         blocks.append(
             Note("The methods are about different attackers: equal radii do not mean equal protection.", "warning")

@@ -9,10 +9,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stockade.certificates.certificate import Certificate, described, from_description
+from stockade.certificates.certificate import (
+    Certificate,
+    alpha_of,
+    described,
+    from_description,
+    statement,
+    threat_in_words,
+)
 from stockade.certificates.medians import certified_curve, curve_band, median_bound, median_rate
 from stockade.certificates.registry import NamedMethod
-from stockade.certificates.statement import alpha_of, statement, threat_in_words
 from stockade.core.statistics import wilson
 from stockade.defenses.registry import make_defense
 from stockade.experiment.export import Layout
