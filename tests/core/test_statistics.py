@@ -17,22 +17,22 @@ def test_the_interval_of_all_and_of_none_ends_at_one_and_zero() -> None:
         assert wilson(0, trials)["low"] == 0.0
 
 
-@pytest.mark.parametrize(("one", "other", "p"), [(0, 0, 1.0), (3, 3, 1.0), (5, 1, 14 / 64), (10, 0, 2 / 1024)])
-def test_the_paired_test_is_exact_and_two_sided(one: int, other: int, p: float) -> None:
-    assert mcnemar(one, other) == pytest.approx(p)
-    assert mcnemar(other, one) == pytest.approx(p)
+@pytest.mark.parametrize(("first", "second", "p"), [(0, 0, 1.0), (3, 3, 1.0), (5, 1, 14 / 64), (10, 0, 2 / 1024)])
+def test_the_paired_test_is_exact_and_two_sided(first: int, second: int, p: float) -> None:
+    assert mcnemar(first, second) == pytest.approx(p)
+    assert mcnemar(second, first) == pytest.approx(p)
 
 
 @given(st.lists(st.integers(-3, 3), max_size=9))
 def test_sign_flips_count_all_the_ways_to_give_signs(differences: list[int]) -> None:
-    sums = [sum(signs) for signs in product(*((-abs(one), abs(one)) for one in differences))]
-    as_far = sum(abs(one) >= abs(sum(differences)) for one in sums)
+    sums = [sum(signs) for signs in product(*((-abs(size), abs(size)) for size in differences))]
+    as_far = sum(abs(total) >= abs(sum(differences)) for total in sums)
     assert sign_flips(differences) == pytest.approx(as_far / len(sums))
 
 
-@pytest.mark.parametrize(("one", "other"), [(0, 0), (3, 3), (5, 1), (10, 0), (300, 240)])
-def test_sign_flips_of_one_seed_are_mcnemars_test(one: int, other: int) -> None:
-    assert sign_flips([1] * one + [-1] * other + [0] * 7) == pytest.approx(mcnemar(one, other))
+@pytest.mark.parametrize(("first", "second"), [(0, 0), (3, 3), (5, 1), (10, 0), (300, 240)])
+def test_sign_flips_of_one_seed_are_mcnemars_test(first: int, second: int) -> None:
+    assert sign_flips([1] * first + [-1] * second + [0] * 7) == pytest.approx(mcnemar(first, second))
 
 
 def test_the_same_texts_with_more_seeds_are_no_more_texts() -> None:

@@ -20,8 +20,8 @@ def test_every_string_comes_back_to_the_letter(string: str) -> None:
 
 
 @given(ANY_UNICODE | st.tuples(ANY_UNICODE, ANY_UNICODE))
-def test_what_a_model_is_given_comes_back(given: str | tuple[str, str]) -> None:
-    assert Text.of(given).input == given
+def test_the_input_of_a_model_comes_back(item: str | tuple[str, str]) -> None:
+    assert Text.of(item).input == item
 
 
 @given(ANY_UNICODE, st.data())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import stockade as st
+from stockade.models.huggingface import HuggingFaceClassifier
 
 
 def outcomes(
@@ -40,7 +43,31 @@ def test_outcomes_are_the_same_for_any_concurrency_and_batch(
 ) -> None:
     reference = outcomes(victim, attack, texts, 64, None, tmp_path)
     assert len(reference) == texts
-    for concurrency, tokens in ((1, 64), (7, 1000)):
+    for concurrency, tokens in ((1, 64), (7, 1000), (64, 100)):
         other = outcomes(victim, attack, texts, concurrency, tokens, tmp_path)
         same = sum(a == b for a, b in zip(reference, other, strict=True))
         assert same >= 0.995 * texts
+
+
+def test_texts_finish_steadily_though_all_fit_into_the_concurrency(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 40 texts a quarter is stored by the middle of the model's work, and half before three quarters of it."""
+    rows, moments = [0], list[int]()
+    predict = HuggingFaceClassifier.predict_encoded
+
+    def counted(self: HuggingFaceClassifier, batch: Sequence[Any]) -> Any:
+        rows[0] += len(batch)
+        return predict(self, batch)
+
+    monkeypatch.setattr(HuggingFaceClassifier, "predict_encoded", counted)
+    st.attack(
+        "builtin:sentiment-cnn",
+        "builtin:reviews",
+        "pwws",
+        limit=40,
+        similarity=False,
+        batch_tokens=512,
+        observer=lambda progress: moments.extend([rows[0]] if progress.status else []),
+    )
+    assert len(moments) == 40
+    assert moments[9] < 0.5 * rows[0]
+    assert moments[19] < 0.75 * rows[0]

@@ -17,6 +17,56 @@ def test_every_item_is_in_exactly_one_batch_within_the_budget(lengths: list[int]
         assert len(batch) == 1 or len(batch) * longest <= tokens
 
 
+@given(st.lists(st.integers(1, 60), max_size=60), st.integers(60, 600))
+def test_batches_never_cost_more_than_full_ones(lengths: list[int], tokens: int) -> None:
+    """A batch costs its padded tokens and a call, which is an eighth of the budget as long as none was measured."""
+
+    def cost(batches: list[list[int]]) -> float:
+        return sum(len(batch) * max(lengths[index] for index in batch) + tokens / 8 for batch in batches)
+
+    assert cost(list(cut_batches(lengths, TokenBudget(tokens)))) <= cost(full_batches(lengths, tokens)) + 1e-6
+
+
+@given(st.lists(st.integers(1, 60), max_size=60), st.integers(60, 600))
+def test_a_model_that_does_not_pad_gets_as_few_batches_as_possible(lengths: list[int], tokens: int) -> None:
+    batches = list(cut_batches(lengths, TokenBudget(tokens), padded=False))
+    assert len(batches) == len(full_batches(lengths, tokens))
+
+
+def full_batches(lengths: list[int], tokens: int) -> list[list[int]]:
+    order, batches = sorted(range(len(lengths)), key=lambda index: -lengths[index]), []
+    while order:
+        rows = tokens // lengths[order[0]]
+        batches.append(order[:rows])
+        order = order[rows:]
+    return batches
+
+
+def test_a_batch_ends_where_padding_would_cost_more_than_a_call() -> None:
+    """One text of 40 and ten of 4: apart they are 40 + 40 tokens and two calls, together 440 and one."""
+    assert list(cut_batches([4] * 10 + [40], TokenBudget(800))) == [[10], list(range(10))]
+    assert len(list(cut_batches([4] * 10 + [6], TokenBudget(800)))) == 1
+
+
+def test_the_cost_of_a_call_is_measured_on_small_batches() -> None:
+    """A thousandth of a second per token in full batches; the 64 tokens took 0.1 seconds longer than that."""
+    budget = TokenBudget(512)
+    assert budget.call_tokens == 64
+    budget.observe(512, 0.512)
+    budget.observe(64, 0.164)
+    assert round(budget.call_tokens) == 100
+    budget.observe(64, 0.9)
+    assert round(budget.call_tokens) == 100, "a busy machine teaches nothing"
+
+
+def test_what_is_left_is_cut_anew_when_the_budget_shrinks() -> None:
+    budget = TokenBudget(400)
+    batches = cut_batches([40] * 20, budget)
+    assert len(next(batches)) == 10
+    budget.halve()
+    assert [len(batch) for batch in batches] == [5, 5]
+
+
 def watch(budget: TokenBudget, tokens_per_second: dict[int, float]) -> None:
     for _ in range(100):
         speed = tokens_per_second.get(budget.tokens, 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,18 +46,18 @@ class Composite:
     inner: Classifier
     ask: Any
     deterministic: bool = True
-    asked: list[tuple[str, int]] = field(default_factory=list)
+    queries: list[tuple[str, int]] = field(default_factory=list)
 
     @property
     def labels(self) -> tuple[str, ...]:
         return self.inner.labels
 
     def answer(self, text: Text, draw: int) -> Coroutine[Any, Any, Scores]:
-        self.asked.append((str(text), draw))
+        self.queries.append((str(text), draw))
         result: Coroutine[Any, Any, Scores] = self.ask(text)
         return result
 
-    def predict_proba(self, inputs: list[TextInput]) -> Probabilities:
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
         raise NotImplementedError
 
 
@@ -113,7 +113,7 @@ def test_a_deterministic_composite_is_asked_once_for_a_text() -> None:
     service = make_scoring(composite)
     first, second = service.answer_scores([question("good", "dull", "good"), question("dull")])
     service.answer_scores([question("good")])
-    assert composite.asked == [("good", 0), ("dull", 0)]
+    assert composite.queries == [("good", 0), ("dull", 0)]
     assert first[1] == second[0]  # type: ignore[index]
     assert first[0].probabilities[0] == pytest.approx(1 / (1 + np.exp(-1.5)))  # type: ignore[index]
 
@@ -123,10 +123,10 @@ def test_a_randomised_composite_is_asked_every_time_with_choices_of_its_own() ->
     service = make_scoring(composite)
     service.answer_scores([question("good", "good", draw=Draw(1, 0)), question("good", draw=Draw(2, 0))])
     service.answer_scores([question("good", draw=Draw(1, 1))])
-    draws = [draw for _, draw in composite.asked]
-    assert len(composite.asked) == 4
+    draws = [draw for _, draw in composite.queries]
+    assert len(composite.queries) == 4
     assert len(set(draws)) == 3
-    assert draws[1] == draws[3], "the second thing that a search asks about is the same wherever it is asked"
+    assert draws[1] == draws[3], "the second query of a search has the same choices wherever it is made"
 
 
 def test_a_search_that_asks_again_meets_other_choices() -> None:
@@ -139,7 +139,7 @@ def test_a_search_that_asks_again_meets_other_choices() -> None:
 
     for _ in range(2):
         list(Scheduler.for_classifier(make_scoring(composite)).run([Search(asking, draw_seed=9)]))
-    draws = [draw for _, draw in composite.asked]
+    draws = [draw for _, draw in composite.queries]
     assert len(set(draws[:5])) == 5
     assert draws[:5] == draws[5:], "and the same ones when it is run again"
 
@@ -149,7 +149,7 @@ def test_confirmations_go_past_the_cache() -> None:
     service = make_scoring(composite)
     service.answer_scores([question("good")])
     (answer,) = service.answer_confirmations([Confirm(Text.parse("good"), draws=2)])
-    assert len(composite.asked) == 3
+    assert len(composite.queries) == 3
     assert len(answer) == 2  # type: ignore[arg-type]
 
 
@@ -210,7 +210,19 @@ def test_the_budget_of_a_batch_is_that_of_the_model_inside() -> None:
 def test_a_deterministic_composite_makes_the_same_choices_when_a_text_is_confirmed() -> None:
     composite = Composite(WeightVictim(WEIGHTS), flipped)
     make_scoring(composite).answer_confirmations([Confirm(Text.parse("good"), 2, Draw(4, 7))])
-    assert composite.asked == [("good", 0)] * 2
+    assert composite.queries == [("good", 0)] * 2
+
+
+def test_how_many_texts_fill_a_batch_is_learned_from_the_rows_they_need() -> None:
+    """Four rows per text, so a quarter of the tokens; before the first text any will do."""
+
+    async def four_copies(text: Text) -> Scores:
+        return (await Score([Text.parse(f"{text} {number}") for number in range(4)]))[0]
+
+    service = make_scoring(Composite(WeightVictim(WEIGHTS), four_copies), TokenBudget(512))
+    assert service.batch_tokens == 1
+    service.answer_scores([question("good", "dull"), question("great")])
+    assert service.batch_tokens == 128
 
 
 def test_pairs_with_the_same_hypothesis_are_different_texts() -> None:
@@ -255,19 +267,19 @@ def test_no_two_choices_of_a_search_are_the_same_whatever_it_asks_together() -> 
         await Score([good, dull])
 
     list(Scheduler.for_classifier(make_scoring(composite)).run([Search(asking, draw_seed=9)]))
-    assert len(composite.asked) == 2 + 1 + 3 + 2
-    assert len({draw for _, draw in composite.asked}) == len(composite.asked)
+    assert len(composite.queries) == 2 + 1 + 3 + 2
+    assert len({draw for _, draw in composite.queries}) == len(composite.queries)
 
 
 @dataclass
 class ZeroingVictim(WeightVictim):
     """Also answers as if a word were not there."""
 
-    def predict_zeroed(self, places: list[tuple[Text, int]]) -> Probabilities:
+    def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
         return self.predict_proba([str(text.delete(index)) for text, index in places])
 
 
-def seen_through(request: Request[Any], victim: Classifier, view: Classifier) -> tuple[Any, int]:
+def queried_through(request: Request[Any], victim: Classifier, view: Classifier) -> tuple[Any, int]:
     """The answer to a search that looks through a view, and how many rows of the view it cost."""
     service = make_scoring(view)
 
@@ -280,13 +292,13 @@ def seen_through(request: Request[Any], victim: Classifier, view: Classifier) ->
 
 def test_searches_through_a_view_look_into_the_view() -> None:
     victim, view = ZeroingVictim({"good": 1.0}), ZeroingVictim({"good": -1.0}, bias=0.5, labels=("n", "p"))
-    rows, cost = seen_through(Masked(["good", "film"], None, np.array([[True, True], [False, True]])), victim, view)
+    rows, cost = queried_through(Masked(["good", "film"], None, np.array([[True, True], [False, True]])), victim, view)
     assert rows[:, 1] == pytest.approx([1 / (1 + np.exp(0.5)), 1 / (1 + np.exp(-0.5))])
     assert cost == 2
-    (scores,), cost = seen_through(Zeroed([(Text.parse("good film"), 0)]), victim, view)
+    (scores,), cost = queried_through(Zeroed([(Text.parse("good film"), 0)]), victim, view)
     assert scores.probabilities[1] == pytest.approx(1 / (1 + np.exp(-0.5)))
     assert cost == 1
-    assert seen_through(ClassNames(), victim, view)[0] == ("negative", "positive"), "the classes are the victim's"
+    assert queried_through(ClassNames(), victim, view)[0] == ("negative", "positive"), "the classes are the victim's"
 
 
 def test_clean_texts_go_to_the_victim_and_questions_to_the_view_in_any_order() -> None:
@@ -298,5 +310,5 @@ def test_clean_texts_go_to_the_victim_and_questions_to_the_view_in_any_order() -
 
     scheduler = Scheduler.for_classifier(make_scoring(victim), view=make_scoring(view))
     counted = [True, False, True, False, False]
-    ended = scheduler.run(Search(lambda one=one: asking(one)) for one in counted)  # type: ignore[misc]
-    assert [one.result for one in ended] == [(one, 0 if one else 1) for one in counted]
+    finished = scheduler.run(Search(lambda flag=flag: asking(flag)) for flag in counted)  # type: ignore[misc]
+    assert [ended.result for ended in finished] == [(flag, 0 if flag else 1) for flag in counted]

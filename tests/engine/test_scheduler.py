@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from stockade.attacks.pwws import PWWS
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.errors import BudgetExhausted, ScoringFailed, StockadeError
 from stockade.core.example import Example, Scores
-from stockade.core.protocols import Attack
+from stockade.core.protocols import Attack, Classifier
 from stockade.core.records import Outcome
 from stockade.core.seeds import derive_rng
 from stockade.core.text import Text
@@ -73,9 +74,9 @@ def test_results_are_the_same_for_any_concurrency_and_batch(
         assert run_all(victim, attack, concurrency, tokens, budget) == alone
 
 
-def drive(victim: object, coroutine: object, budget: int | None = None) -> Finished[object]:
-    service = ScoringService(victim)  # type: ignore[arg-type]
-    (finished,) = Scheduler.for_classifier(service).run([Search(lambda: coroutine, budget)])  # type: ignore[list-item, return-value]
+def drive(victim: Classifier, coroutine: Coroutine[Any, Any, object], budget: int | None = None) -> Finished[object]:
+    search = Search[object](lambda: coroutine, budget)
+    (finished,) = Scheduler.for_classifier(ScoringService(victim)).run([search])
     return finished
 
 

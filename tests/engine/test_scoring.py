@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -63,13 +63,13 @@ class Answering:
     labels = ("negative", "positive")
     deterministic = True
 
-    def __init__(self, answer: object) -> None:
+    def __init__(self, answer: Callable[[Sequence[TextInput]], Probabilities]) -> None:
         self.answer = answer
         self.calls: list[int] = []
 
     def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
         self.calls.append(len(inputs))
-        return self.answer(inputs)  # type: ignore[operator, no-any-return]
+        return self.answer(inputs)
 
 
 def test_nan_fails_the_text_it_was_answered_for() -> None:
@@ -81,7 +81,7 @@ def test_nan_fails_the_text_it_was_answered_for() -> None:
 
 
 def test_a_wrong_number_of_rows_is_traced_to_the_text() -> None:
-    def forgetful(inputs: Sequence[str]) -> Probabilities:
+    def forgetful(inputs: Sequence[TextInput]) -> Probabilities:
         return np.array([[0.4, 0.6] for item in inputs if item != "x"]).reshape(-1, 2)
 
     service = ScoringService(Answering(forgetful))
@@ -92,7 +92,7 @@ def test_a_wrong_number_of_rows_is_traced_to_the_text() -> None:
 
 
 def test_when_memory_runs_out_the_budget_is_halved_and_the_work_done() -> None:
-    def small(inputs: Sequence[str]) -> Probabilities:
+    def small(inputs: Sequence[TextInput]) -> Probabilities:
         if len(inputs) > 3:
             raise RuntimeError("CUDA out of memory")
         return np.array([[0.4, 0.6]] * len(inputs))

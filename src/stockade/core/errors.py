@@ -61,10 +61,20 @@ class ScoringFailed(SearchStopped):
     """The model raised, or answered with something unusable, for one text."""
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> OptionError:
-    """An `OptionError` that lists what exists and offers the nearest name."""
-    names = sorted(known)
-    begun = [one for one in names if one.startswith(name.lower())] if len(name) > 2 else []
-    near = begun or difflib.get_close_matches(name.lower(), names, n=1)
+def unknown_name(kind: str, name: str, existing: Iterable[str]) -> OptionError:
+    """An `OptionError` that lists what exists and offers the nearest name.
+
+    Parameters
+    ----------
+    kind
+        What the name should have named, such as "attack".
+    name
+        The name that does not exist.
+    existing
+        The names that do.
+    """
+    names = sorted(existing)
+    prefixed = [option for option in names if option.startswith(name.lower())] if len(name) > 2 else []
+    near = prefixed or difflib.get_close_matches(name.lower(), names, n=1)
     hint = f' Did you mean "{near[0]}"?' if near else ""
     return OptionError(f'There is no {kind} "{name}" (found: {", ".join(names)}).{hint}')

@@ -1,4 +1,4 @@
-"""One labelled text, what the model says of it, and what it means to have fooled the model."""
+"""A labelled text, the model's scores for it, and what it means to fool the model."""
 
 from __future__ import annotations
 
@@ -26,27 +26,39 @@ class Scores:
         return self.probabilities.index(max(self.probabilities))
 
     def probability(self, label: int) -> float:
+        """The probability of a class."""
         return self.probabilities[label]
 
     def log_odds(self, label: int) -> float:
         """ln(p / (1 - p)), rounded. Summing the other classes instead of taking 1 - p keeps its digits near p = 1."""
-        own = self.probabilities[label]
+        probability = self.probabilities[label]
         if len(self.probabilities) == 2:
             others = self.probabilities[1 - label]
         else:
             others = sum(self.probabilities[:label]) + sum(self.probabilities[label + 1 :])
-        if own <= 0.0:
+        if probability <= 0.0:
             return -_LOG_ODDS_LIMIT
         if others <= 0.0:
             return _LOG_ODDS_LIMIT
-        return round(max(-_LOG_ODDS_LIMIT, min(_LOG_ODDS_LIMIT, math.log(own / others))), _DIGITS)
+        return round(max(-_LOG_ODDS_LIMIT, min(_LOG_ODDS_LIMIT, math.log(probability / others))), _DIGITS)
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """A text with its true class and, for targeted attacks, the class the attacker wants instead.
 
-    `visible` are the words that the model reads, where it does not read all of them: changing another has no effect.
+    Parameters
+    ----------
+    id
+        The name of the example in its data.
+    text
+        The text to attack.
+    label
+        Its true class.
+    target
+        The class that a targeted attack wants; None for any wrong class.
+    visible
+        The words that the model reads, if it truncates the text: changing another has no effect.
     """
 
     id: str
@@ -61,7 +73,7 @@ class Example:
         return self.text.indices if self.visible is None else self.visible
 
     def fooled(self, scores: Scores) -> bool:
-        """Whether these scores mean that the attack has reached its goal."""
+        """Whether these scores mean that the attack has succeeded."""
         return scores.label != self.label if self.target is None else scores.label == self.target
 
     def score(self, scores: Scores) -> float:

@@ -1,4 +1,8 @@
-"""The seams: what Stockade asks of a classifier, and of an attack."""
+"""The seams: what Stockade expects of classifiers, language models and attacks.
+
+`Classifier` is enough for most attacks. The protocols after it are optional: each adds a thing that some attacks and
+defenses need, and a model that lacks it is refused in one sentence.
+"""
 
 from __future__ import annotations
 
@@ -20,75 +24,79 @@ Probabilities = NDArray[np.float64]
 
 @runtime_checkable
 class Classifier(Protocol):
-    """Anything that gives each text a row of class probabilities.
-
-    `labels` are the class names in column order. A model whose answer to the same text may differ from call to call
-    sets `deterministic = False`, and is then neither cached nor deduplicated. Texts are strings, or `(premise,
-    hypothesis)`.
-    """
+    """Anything that gives each text a row of class probabilities."""
 
     @property
-    def labels(self) -> tuple[str, ...]: ...
+    def labels(self) -> tuple[str, ...]:
+        """The names of the classes, in the order of the columns."""
 
     @property
-    def deterministic(self) -> bool: ...
+    def deterministic(self) -> bool:
+        """Whether the same text always gets the same answer; otherwise answers are neither cached nor deduplicated."""
 
-    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities: ...
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
+        """A row of class probabilities per text. A text is a string, or `(premise, hypothesis)`."""
 
 
 class Encoded(Protocol):
-    """A tokenised text: its length decides the batch it joins, equal keys are the same text to the model."""
+    """A tokenised text."""
 
     @property
-    def key(self) -> Hashable: ...
+    def key(self) -> Hashable:
+        """Texts of equal keys are the same to the model."""
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """The number of tokens, which decides the batch that the text joins."""
 
 
 class EncodedWords(Encoded, Protocol):
-    """Words of one number of pieces at a place; `numbers` are their places in the list that was asked about."""
+    """A masked text and the words of a list that have as many pieces as it has masks."""
 
     @property
-    def numbers(self) -> tuple[int, ...]: ...
+    def numbers(self) -> tuple[int, ...]:
+        """The indices of those words in the list."""
 
 
 @runtime_checkable
 class EncodingClassifier(Classifier, Protocol):
-    """A classifier that lets the engine tokenise once, batch by true length and drop texts it cannot tell apart."""
+    """A classifier that tokenises apart from predicting, so that texts are batched by length and computed once."""
 
-    def encode(self, inputs: Sequence[TextInput]) -> Sequence[Encoded]: ...
+    def encode(self, inputs: Sequence[TextInput]) -> Sequence[Encoded]:
+        """Each text tokenised, without padding."""
 
-    def predict_encoded(self, batch: Sequence[Any]) -> Probabilities: ...
+    def predict_encoded(self, batch: Sequence[Any]) -> Probabilities:
+        """A row of class probabilities per tokenised text."""
 
 
 @runtime_checkable
 class LogitClassifier(EncodingClassifier, Protocol):
-    """A classifier that shows its logits themselves, not only what a softmax leaves of them."""
+    """A classifier that shows its logits, not only probabilities."""
 
-    def logits_encoded(self, batch: Sequence[Any]) -> Probabilities: ...
+    def logits_encoded(self, batch: Sequence[Any]) -> Probabilities:
+        """A row of logits per tokenised text."""
 
 
 @runtime_checkable
 class MaskingClassifier(EncodingClassifier, Protocol):
-    """A classifier that hides words of a text without tokenising it anew for each copy."""
+    """A classifier that masks words of a text without tokenising it anew for each copy."""
 
     def encode_masked(self, words: Sequence[str], premise: str | None, keep: Keep) -> Sequence[Encoded]:
-        """The copies of a text of these words, joined by blanks, in which each word that is not kept is one mask."""
-        ...
+        """Copies of the text of these words, joined by blanks; each word that does not stay is a single mask."""
 
 
 @runtime_checkable
 class CompositeClassifier(Classifier, Protocol):
-    """A classifier that answers by asking another one, such as a defense around a model.
-
-    `answer` is a coroutine of requests to `inner`, so the engine serves what the answers to many texts ask together. It
-    takes every random choice from `draw`, a number; where the classifier is deterministic that is the same for all.
-    """
+    """A classifier that answers by querying another one, such as a defense around a model."""
 
     @property
-    def inner(self) -> Classifier: ...
+    def inner(self) -> Classifier:
+        """The classifier that is queried."""
 
-    def answer(self, text: Text, draw: int) -> Coroutine[Any, Any, Scores]: ...
+    def answer(self, text: Text, draw: int) -> Coroutine[Any, Any, Scores]:
+        """A coroutine of requests to `inner`, so that the answers to many texts are computed together.
+
+        Every random choice comes from the seed `draw`; a deterministic classifier is always given the same.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,15 +109,15 @@ class WordVocabulary:
 
 @runtime_checkable
 class WhiteBoxClassifier(Classifier, Protocol):
-    """A classifier that shows its gradients: what the loss of a class does when a word's input vector moves."""
+    """A classifier that shows its gradients and the words it knows."""
 
     def word_gradients(self, texts: Sequence[Text], label: int) -> list[NDArray[np.float32]]:
-        """For each text a row per word: the gradient of the loss of `label`, summed over the word's pieces; zeros for
-        words the model does not read.
+        """For each text a row per word: the gradient of the loss of `label` with respect to the word's input vectors,
+        summed over its pieces; zeros for words the model does not read.
         """
-        ...
 
-    def word_vocabulary(self) -> WordVocabulary: ...
+    def word_vocabulary(self) -> WordVocabulary:
+        """The whole words of the vocabulary with their input vectors."""
 
 
 AttentionQuery = Literal["mean", "first"]
@@ -121,17 +129,15 @@ class AttentiveClassifier(Protocol):
     """A classifier that shows how much attention its words get."""
 
     def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
-        """For each text a number per word: the attention its tokens get, of one that is handed out to all tokens."""
-        ...
+        """For each text a number per word: the share of attention that its tokens get; all tokens together get 1."""
 
 
 @runtime_checkable
 class ZeroingClassifier(Protocol):
-    """A classifier that can be asked as if a word's input vectors were zero."""
+    """A classifier that can be queried with the input vectors of a word zeroed."""
 
     def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
         """Class probabilities of each text with the vectors of the word at the index zeroed."""
-        ...
 
 
 ImportanceObjective = Literal["loss_pred", "logit_pred", "half_sq_norm"]
@@ -143,9 +149,20 @@ TokenScores = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class NoisedCopies:
-    """Copies of a text with Gaussian noise on the input vectors of some tokens, which are (word, token of the word).
+    """Copies of a text with Gaussian noise on the input vectors of some tokens.
 
-    The noise of all copies comes from `seed` and from nothing else.
+    Parameters
+    ----------
+    text
+        The text.
+    tokens
+        The tokens that get noise, as (index of the word, index of the token within the word).
+    deviation
+        The standard deviation of the noise.
+    copies
+        How many copies to make.
+    seed
+        The seed of the noise of all copies.
     """
 
     text: Text
@@ -159,9 +176,18 @@ class NoisedCopies:
 class MixedCopies:
     """Copies of a text in which the input vectors of some words are mixtures of those of other words.
 
-    `words` are the indices of the words, `entries` for each the numbers of words of the model's `word_vocabulary`, and
-    `weights` a row per copy: for each word how much of each entry is in its mixture. A word that the model reads as
-    several tokens, or not at all, stays as it is.
+    A word that the model reads as several tokens, or not at all, stays as it is.
+
+    Parameters
+    ----------
+    text
+        The text.
+    words
+        The indices of the words that are mixed.
+    entries
+        For each such word the indices of words in the model's `word_vocabulary`.
+    weights
+        A row per copy: for each such word the share of each entry in its mixture.
     """
 
     text: Text
@@ -176,67 +202,63 @@ class ImportanceClassifier(Protocol):
 
     def token_importance(self, texts: Sequence[Text], objective: ImportanceObjective) -> list[TokenScores]:
         """For each text the L2 norms of the objective's gradient with respect to its tokens' input vectors."""
-        ...
 
 
 @runtime_checkable
 class NoisedClassifier(Protocol):
-    """A classifier that can be asked as if its input vectors were noisy."""
+    """A classifier that can be queried with noise on its input vectors."""
 
-    def predict_noised(self, asked: Sequence[NoisedCopies]) -> Probabilities:
+    def predict_noised(self, groups: Sequence[NoisedCopies]) -> Probabilities:
         """Class probabilities of all copies, a row each, in order."""
-        ...
 
 
 @runtime_checkable
 class MixingClassifier(WhiteBoxClassifier, Protocol):
-    """A classifier that can be asked as if the input vectors of its words were mixtures."""
+    """A classifier that can be queried with mixtures for the input vectors of words."""
 
-    def predict_mixed(self, asked: Sequence[MixedCopies]) -> Probabilities:
+    def predict_mixed(self, groups: Sequence[MixedCopies]) -> Probabilities:
         """Class probabilities of all copies, a row each, in order."""
-        ...
 
 
 @runtime_checkable
 class RepresentingClassifier(Protocol):
-    """A classifier that shows its sentence vectors: what its last layer reads."""
+    """A classifier that shows its sentence vectors: the inputs of its last layer."""
 
     def represent(self, inputs: Sequence[TextInput]) -> tuple[Probabilities, NDArray[np.float32]]:
         """Class probabilities and sentence vectors, a row each per text."""
-        ...
 
 
 @runtime_checkable
 class WindowedClassifier(Protocol):
-    """A classifier that may cut a text to what it can read, and says which words are left."""
+    """A classifier that may truncate a text, and says which words are left."""
 
     def visible_words(self, texts: Sequence[Text]) -> list[range]:
-        """For each text the words of which the model sees at least a piece; they are always in one stretch."""
-        ...
+        """For each text the words of which the model reads at least a piece."""
 
 
 @runtime_checkable
 class ParallelClassifier(Protocol):
-    """A classifier that computes several batches at once better than one batch on several threads."""
+    """A classifier that is faster with several batches at once than with one batch on several threads."""
 
     @property
-    def workers(self) -> int: ...
+    def workers(self) -> int:
+        """How many batches to compute at the same time."""
 
     def start_worker(self) -> None:
         """Called once in each worker thread before its first batch."""
-        ...
 
 
 @runtime_checkable
 class Fingerprinted(Protocol):
-    """A model that can say what exactly it is: the manifest records it and `--resume` compares it."""
+    """A model that identifies itself: the manifest records its fingerprint and a resume compares it."""
 
-    def fingerprint(self) -> str: ...
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the model's answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """One guess of a masked LM: the word, its raw score, whether it is a whole word or a piece of one, its token."""
+    """A guess of a masked LM: the word, its raw score, whether it is a whole word rather than a piece, its token."""
 
     word: str
     score: float
@@ -245,62 +267,61 @@ class Filling:
 
 
 class MaskedLanguageModel(Protocol):
-    """Guesses hidden words. A place is what stands before and behind the hidden word."""
+    """Guesses masked words. A place is the text before and the text after a masked word."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What the manifest calls the model."""
 
-    def encode(self, places: Sequence[tuple[str, str]]) -> Sequence[Encoded]: ...
+    def encode(self, places: Sequence[tuple[str, str]]) -> Sequence[Encoded]:
+        """Each place tokenised, with a mask in the middle."""
 
-    def fill(self, batch: Sequence[Any], count: int) -> list[tuple[Filling, ...]]: ...
+    def fill(self, batch: Sequence[Any], count: int) -> list[tuple[Filling, ...]]:
+        """The best `count` guesses at the mask of each tokenised place."""
 
     def encode_words(self, place: tuple[str, str], words: Sequence[str]) -> Sequence[EncodedWords]:
-        """The question how likely each word is at a place, in one part for each number of pieces."""
-        ...
+        """A place and words to rate there, in one part for each number of pieces that a word may have."""
 
     def word_log_probabilities(self, batch: Sequence[Any]) -> list[tuple[float, ...]]:
-        """The log-probabilities of the words of each part; of a word of several pieces, that of all together."""
-        ...
+        """The log-probabilities of the words of each part; those of the pieces of a word are added."""
 
     def predict(
         self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]], count: int
     ) -> list[list[tuple[tuple[Filling, ...], ...]]]:
-        """Guesses at every piece of the words at the spans of each text, which are seen as they are."""
-        ...
+        """Guesses at every piece of the words at the spans of each text, which is not masked."""
 
     def surprisals(self, texts: Sequence[str], spans: Sequence[Sequence[tuple[int, int]]]) -> list[list[float]]:
-        """How unexpected the words at the spans of each text are, which are seen as they are."""
-        ...
+        """How unexpected the words at the spans of each text are; the text is not masked."""
 
-    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]: ...
+    def perplexities(self, rows: Sequence[tuple[int, ...]]) -> list[float]:
+        """exp of the mean cross-entropy of each row of tokens."""
 
 
 class SentenceEncoder(Protocol):
-    """Strings to vectors of unit length; the dot product of two is their cosine."""
+    """Turns texts into vectors of unit length; the dot product of two is their cosine."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What the manifest calls the model."""
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]: ...
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A vector per text."""
 
 
 class Attack(Protocol):
-    """A published attack: a frozen dataclass of options with one coroutine.
+    """An attack: a frozen dataclass of options with a coroutine that searches for an adversarial text."""
 
-    `search` awaits requests (`Score`, …) and returns an `Outcome`. It knows nothing of batches, devices or other
-    examples, and takes every random choice from `rng`, which depends only on the run's seed, the example and the
-    attack.
-    """
+    async def search(self, example: Example, rng: Random) -> Outcome:
+        """Await requests such as `Score` and return an `Outcome`.
 
-    async def search(self, example: Example, rng: Random) -> Outcome: ...
+        It knows nothing of batches, devices or other examples, and takes every random choice from `rng`, which depends
+        only on the run's seed, the example and the attack.
+        """
 
 
 @runtime_checkable
 class ResourcefulAttack(Protocol):
-    """An attack whose results depend on files or packages besides its options: the manifest records what they are and
-    `--resume` compares it.
-    """
+    """An attack whose results depend on files or packages besides its options; a resume compares them."""
 
     def resources(self) -> Mapping[str, str]:
         """Names and fingerprints of what it will use; an error here ends the command before anything is attacked."""
-        ...

@@ -1,4 +1,4 @@
-"""What a search returns and what a run keeps of it."""
+"""What a search returns and what a run stores of it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Literal
 from stockade.core.text import Edit, Text
 
 Status = Literal["success", "failed", "skipped", "error"]
-FORMER_NAMES = {"pushed_out": "truncated_words"}
-"""What fields of a `Record` were called in the folders of older versions, and what they are called now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a search found: a text it believes to be adversarial, or the reason why there is none.
+    """What a search returns: a text it believes to be adversarial, or the reason why there is none.
 
-    A found text is a claim. It becomes a success when the model, given that text alone, is fooled again.
+    Such a text is a claim. It becomes a success when it fools the model again, sent to it alone.
     """
 
     text: Text | None
@@ -26,21 +24,23 @@ class Outcome:
 
     @classmethod
     def found(cls, text: Text, *, flip_share: float | None = None) -> Outcome:
+        """An adversarial text."""
         return cls(text, flip_share=flip_share)
 
     @classmethod
     def failed(cls, reason: str, closest: Text | None = None, *, flip_share: float | None = None) -> Outcome:
-        """No adversarial text; `closest` is the best one seen, kept for the curious."""
+        """No adversarial text; `closest` is the best candidate, for the curious."""
         return cls(closest, reason, flip_share)
 
     @property
     def is_found(self) -> bool:
+        """Whether there is an adversarial text."""
         return self.reason is None
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One example under one attack, as stored and exported (docs/runs.md describes every field)."""
+    """An example under an attack, as stored and exported (docs/runs.md describes every field)."""
 
     id: str
     attack: str

@@ -21,5 +21,5 @@ def derive_seed(*parts: str | int) -> int:
 
 
 def derive_rng(*parts: str | int) -> Random:
-    """A `Random` of its own for the thing named by the parts."""
+    """A `Random` seeded by the parts; see `derive_seed`."""
     return Random(derive_seed(*parts))

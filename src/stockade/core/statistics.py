@@ -1,4 +1,4 @@
-"""Shares with their intervals, the paired test of two of them, and what chance would do."""
+"""Confidence intervals of shares, tests of paired counts, and what guessing would do."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ def wilson(hits: int, trials: int) -> dict[str, float | None]:
     return {"value": share, "low": max(0.0, min(share, centre - half)), "high": min(1.0, max(share, centre + half))}
 
 
-def even_split_p(one: int, other: int) -> float:
-    """The chance of counts as uneven as these, or more so to either side, if every case falls on both sides alike."""
+def even_split_p(first: int, second: int) -> float:
+    """The two-sided p of counts as uneven as these, if every case is as likely on either side."""
     from scipy.stats import binomtest
 
-    return float(binomtest(one, one + other).pvalue) if one + other else 1.0
+    return float(binomtest(first, first + second).pvalue) if first + second else 1.0
 
 
-def mcnemar(one: int, other: int) -> float:
-    """The exact two-sided p that both kinds of disagreement, `one` and `other` often, are equally likely."""
-    return even_split_p(one, other)
+def mcnemar(first: int, second: int) -> float:
+    """McNemar's exact two-sided p: whether the two kinds of disagreement, so many each, are equally likely."""
+    return even_split_p(first, second)
 
 
 def sign_flips(differences: Sequence[int]) -> float:
-    """The exact two-sided p that each of these differences could as well have had the other sign.
+    """The exact two-sided p of a sign-flip test: whether each difference could as well have had the other sign.
 
-    One difference belongs to one text: how much more often it is robust in one row than in the other, over all seeds.
-    The seeds of a text go together, because they are no new texts. With one seed it is McNemar's exact test.
+    A difference belongs to a text: how much more often it is robust in one row than in the other, over all seeds. The
+    seeds of a text go together, because they are no new texts. With a single seed it is McNemar's exact test.
     """
     import numpy as np
     from scipy.stats import binom
 
-    sizes = Counter(abs(one) for one in differences if one)
+    sizes = Counter(abs(difference) for difference in differences if difference)
     chances = np.ones(1)
-    for size, often in sizes.items():
-        steps = np.zeros(2 * size * often + 1)
-        steps[:: 2 * size] = binom.pmf(np.arange(often + 1), often, 0.5)
+    for size, count in sizes.items():
+        steps = np.zeros(2 * size * count + 1)
+        steps[:: 2 * size] = binom.pmf(np.arange(count + 1), count, 0.5)
         chances = np.convolve(chances, steps)
-    reach = len(chances) // 2
-    sums = np.arange(-reach, reach + 1)
+    largest = len(chances) // 2
+    sums = np.arange(-largest, largest + 1)
     return min(1.0, float(chances[np.abs(sums) >= abs(sum(differences))].sum()))
 
 

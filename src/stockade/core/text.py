@@ -26,7 +26,7 @@ from typing import Literal
 import regex
 
 TextInput = str | tuple[str, str]
-"""What a model is given: a string, or `(premise, hypothesis)` for pair tasks."""
+"""The input of a model: a string, or `(premise, hypothesis)` for pair tasks."""
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
 _LETTER = rf"[\p{{L}}\p{{N}}\p{{M}}_--[{_UNSPACED}]]"
@@ -81,9 +81,9 @@ class Text:
         return cls(tuple(words), tuple(gaps), tuple(range(len(words))), premise, None, string)
 
     @classmethod
-    def of(cls, given: TextInput) -> Text:
-        """The text of what a model is given; `Text.of(one).input == one`."""
-        return cls.parse(given) if isinstance(given, str) else cls.parse(given[1], given[0])
+    def of(cls, item: TextInput) -> Text:
+        """The text of a model's input; `Text.of(item).input == item`."""
+        return cls.parse(item) if isinstance(item, str) else cls.parse(item[1], item[0])
 
     def __len__(self) -> int:
         return len(self.words)
@@ -105,7 +105,7 @@ class Text:
 
     @property
     def input(self) -> TextInput:
-        """What the model is given."""
+        """The input of a model: the string, or `(premise, string)`."""
         return str(self) if self.premise is None else (self.premise, str(self))
 
     @property

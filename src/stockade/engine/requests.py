@@ -1,7 +1,7 @@
 """What a search may ask for, as data.
 
-A search awaits a request; the scheduler collects the requests of all running searches, lets one service answer all of
-a kind together, and sends each search its own answer back.
+A search awaits a request; the scheduler collects the requests of many searches, lets a service answer all of a kind
+together, and resumes each search with its answer.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ Answer = TypeVar("Answer")
 
 
 class Request(Generic[Answer]):
-    """Base of all requests: awaiting one suspends the search until the engine has the answer."""
+    """Base of all requests: `await request` suspends the search until the engine has the answer."""
 
     __slots__ = ()
 
     @property
     def tokens(self) -> int | None:
-        """About how many tokens a model reads for the answer; None where a request gains nothing from company.
+        """About how many tokens a model reads for the answer; None if the request need not wait for others.
 
-        The first text stands for all: they are versions of one.
+        Estimated from the first text, because the texts of a request are versions of each other.
         """
         return None
 
@@ -50,30 +50,46 @@ class Request(Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The name of a random choice: of which search, and for the how-manieth thing that it asks about."""
+    """Names the random choices that a randomised model makes for a query, so that they never depend on call order.
+
+    Parameters
+    ----------
+    search
+        The seed of the search.
+    index
+        The index of the query within the search.
+    """
 
     search: int
-    number: int
+    index: int
 
-    def seed(self, further: int) -> int:
-        """The seed for the thing that is so much further on."""
-        return derive_seed(self.search, self.number + further)
+    def seed(self, offset: int) -> int:
+        """The seed for the query that comes so many queries later."""
+        return derive_seed(self.search, self.index + offset)
 
 
-def clean_draw(seed: int, text: str) -> Draw:
-    """The choices for the clean text of this id, whoever asks: all attacks, in all ways, then speak of one clean
+def clean_draw(seed: int, id: str) -> Draw:
+    """The random choices for the clean text of an example: the same for all attacks, which then share one clean
     accuracy.
     """
-    return Draw(derive_seed(seed, "clean", text), 0)
+    return Draw(derive_seed(seed, "clean", id), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Query(Request[Answer]):
-    """Base of the requests that cost logical queries: one for each thing asked about.
+    """Base of the requests that cost logical queries, one for each text.
 
-    When the budget does not reach for all of them, a request with `partial` set is answered for the first only (the
-    search sees a shorter list); any other ends the search. `counted` is off for what the harness itself asks. `draw` is
-    what a randomised model's choices for the first thing asked depend on; the scheduler gives one to what has none.
+    Parameters
+    ----------
+    texts
+        What the model is asked about.
+    partial
+        Whether the answer may cover the first texts only, where the query budget does not suffice for all. Otherwise
+        such a request ends the search.
+    counted
+        Whether the texts count as queries; off for what the harness itself asks.
+    draw
+        Names the random choices of a randomised model for the first text; the scheduler adds it where it is missing.
     """
 
     texts: Sequence[Any]
@@ -82,7 +98,7 @@ class Query(Request[Answer]):
     draw: Draw | None = None
 
     def first(self, count: int) -> Self:
-        """The same request for the first `count` of them."""
+        """The same request for the first `count` texts."""
         return replace(self, texts=self.texts[:count])
 
     @property
@@ -92,14 +108,14 @@ class Query(Request[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class Score(Query[list[Scores]]):
-    """Class probabilities of each text, in order."""
+    """Class probabilities of each text, in order. Costs one logical query per text."""
 
     texts: Sequence[Text]
 
 
 @dataclass(frozen=True, slots=True)
 class Confirm(Request[list[Scores]]):
-    """Class probabilities of one text given to the model alone, `draws` times, past all caches. Costs no query."""
+    """Class probabilities of a text that is sent to the model alone, `draws` times, past all caches. Costs no query."""
 
     text: Text
     draws: int = 1
@@ -108,11 +124,20 @@ class Confirm(Request[list[Scores]]):
 
 @dataclass(frozen=True, slots=True)
 class Masked(Request[NDArray[np.float64]]):
-    """Class probabilities of copies of a text in which words are hidden, a row per copy; `keep` says which words stay.
+    """Class probabilities of copies of a text in which words are masked, a row per copy.
 
-    The text is `words` joined by blanks. A hidden word is one mask, whatever it was: the model's own mask token, or
-    `mask` where the model is a black box. With `logits` the rows are the model's logits; of a model that does not show
-    them, logarithms of probabilities that sum to zero.
+    Parameters
+    ----------
+    words
+        The words of the text, which are joined by blanks.
+    premise
+        The premise of a pair of texts.
+    keep
+        Which words stay, a row per copy. Any other becomes a single mask.
+    mask
+        The mask for black boxes; other models use their mask token.
+    logits
+        Whether the rows are logits; of a model that does not show them, centred logarithms of its probabilities.
     """
 
     words: Sequence[str]
@@ -128,19 +153,19 @@ class Masked(Request[NDArray[np.float64]]):
 
 @dataclass(frozen=True, slots=True)
 class VisibleWords(Request[range]):
-    """The words of a text that the victim reads; all of them unless it cuts long texts. Costs no query."""
+    """The words of a text that the victim reads: all of them, unless it truncates long texts. Costs no query."""
 
     text: Text
 
 
 @dataclass(frozen=True, slots=True)
 class ClassNames(Request[tuple[str, ...]]):
-    """What the victim's classes are called, in order. Costs no query."""
+    """The names of the victim's classes, in order. Costs no query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gradient(Request[list[NDArray[np.float32]]]):
-    """For each text the gradient of the loss of `label` with respect to each word's input vector (white box)."""
+    """For each text the gradient of the loss of `label` with respect to the input vector of each word (white box)."""
 
     texts: Sequence[Text]
     label: int
@@ -162,8 +187,9 @@ class Vocabulary(Request[WordVocabulary]):
 
 @dataclass(frozen=True, slots=True)
 class Zeroed(Query[list[Scores]]):
-    """Class probabilities of texts with the input vectors of one word zeroed: (text, index of the word) each (white
-    box).
+    """Class probabilities of texts in which the input vectors of a word are zeroed (white box).
+
+    Each of `texts` is a text with the index of that word. Costs one logical query per text.
     """
 
     texts: Sequence[tuple[Text, int]]
@@ -171,14 +197,16 @@ class Zeroed(Query[list[Scores]]):
 
 @dataclass(frozen=True, slots=True)
 class Represent(Query[list[tuple[Scores, NDArray[np.float32]]]]):
-    """Class probabilities and the victim's own sentence vector of each text (white box)."""
+    """Class probabilities of each text and the victim's sentence vector for it (white box). Costs one logical query
+    per text.
+    """
 
     texts: Sequence[Text]
 
 
 @dataclass(frozen=True, slots=True)
 class Attention(Request[NDArray[np.float32]]):
-    """How much attention each word of a text gets from the victim in one layer (white box)."""
+    """How much attention each word of a text gets in a layer of the victim (white box)."""
 
     text: Text
     layer: int = 0
@@ -225,9 +253,9 @@ class Mixed(Request[NDArray[np.float64]]):
 
 @dataclass(frozen=True, slots=True)
 class Fill(Request[list[tuple[Filling, ...]]]):
-    """What a masked LM would write in place of one word of each text, its first `count` guesses, best first.
+    """What a masked LM would write in place of a word of each text, its first `count` guesses, best first.
 
-    `places` are texts with the index of the word that is hidden; what stands there now is not seen.
+    Each of `places` is a text with the index of the word that is masked.
     """
 
     places: Sequence[tuple[Text, int]]
@@ -240,8 +268,9 @@ class Fill(Request[list[tuple[Filling, ...]]]):
 
 @dataclass(frozen=True, slots=True)
 class WordProbabilities(Request[list[tuple[float, ...]]]):
-    """How likely a masked LM finds words in place of another, as log-probabilities: for each question, which is a text,
-    the index of the word that is hidden, and words.
+    """How likely a masked LM finds words in place of another, as log-probabilities.
+
+    Each of `questions` is a text, the index of the word that is masked, and the words to put there.
     """
 
     questions: Sequence[tuple[Text, int, Sequence[str]]]
@@ -253,7 +282,7 @@ class WordProbabilities(Request[list[tuple[float, ...]]]):
 
 @dataclass(frozen=True, slots=True)
 class Predict(Request[list[tuple[tuple[Filling, ...], ...]]]):
-    """What a masked LM would write at every word of a text it sees as it is: `count` guesses per word and piece."""
+    """What a masked LM would write at every word of an unmasked text: `count` guesses per word and piece."""
 
     text: Text
     count: int = 48
@@ -265,8 +294,9 @@ class Predict(Request[list[tuple[tuple[Filling, ...], ...]]]):
 
 @dataclass(frozen=True, slots=True)
 class Surprisal(Request[tuple[float, ...]]):
-    """How unexpected a masked LM finds each of these words, in the text they make joined by blanks and seen as it is:
-    the mean of -ln p over the word's pieces, 0 for words beyond what the LM reads.
+    """How unexpected a masked LM finds each word of an unmasked text, which is `words` joined by blanks.
+
+    The surprisal of a word is the mean of -ln p over its pieces, 0 for words beyond what the LM reads.
     """
 
     words: tuple[str, ...]

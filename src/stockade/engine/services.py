@@ -115,7 +115,7 @@ def classifier_services(
 def innermost(classifier: Classifier) -> Classifier:
     """The model inside all defenses.
 
-    Its classes are not asked for, as an isinstance check of the protocol would: a function may not know them yet.
+    An isinstance check of the protocol would read its classes, which a function may not know yet.
     """
     while hasattr(classifier, "answer") and (inner := getattr(classifier, "inner", None)) is not None:
         classifier = inner
