@@ -16,7 +16,7 @@ from stockade.certificates.bounds import partition_radius
 from stockade.certificates.certificate import Certificate
 from stockade.certificates.evidence import EVIDENCE, Evidence, exact_refutation, read_evidence, votes_by_class
 from stockade.certificates.method import CertificationInput, MethodResult, certified_defense
-from stockade.certificates.registry import METHODS, default_method, register_method
+from stockade.certificates.registry import METHODS, default_method, load_methods, register_method
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
@@ -113,6 +113,7 @@ class WordVoteMethod:
 @pytest.fixture(autouse=True)
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Registered as in a user's own file, and forgotten after the test."""
+    load_methods()  # what is imported meanwhile must not be forgotten with the copies below
     monkeypatch.setattr(DEFENSES, "_loaded", {**DEFENSES._loaded})
     monkeypatch.setattr(METHODS, "_loaded", {**METHODS._loaded})
     monkeypatch.setattr(EVIDENCE, "_classes", {**EVIDENCE._classes})
