@@ -187,7 +187,7 @@ def parse_options() -> argparse.Namespace:
 def main() -> None:
     options = parse_options()
     torch.set_num_threads(1)
-    disable_progress_bar()  # type: ignore[no-untyped-call]
+    disable_progress_bar()
     rows = []
     print(HEAD, flush=True)
     with tempfile.TemporaryDirectory() as folder:

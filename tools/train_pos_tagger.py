@@ -170,7 +170,7 @@ def train_letters(pieces: list[Sentence], tags: list[str]) -> NDArray[np.float32
     generator = torch.Generator().manual_seed(1)
     for epoch in range(LETTER_EPOCHS):
         order, losses = torch.randperm(len(ids), generator=generator), []
-        for batch in order.split(4096):  # type: ignore[no-untyped-call]
+        for batch in order.split(4096):
             rows = ids[batch].clone()
             hide = torch.rand(len(batch), generator=generator) < 1 / (1 + total[batch].sqrt())
             rows[:, [0, 2]] = torch.where(hide[:, None], LETTER_BUCKETS, rows[:, [0, 2]])
@@ -178,7 +178,7 @@ def train_letters(pieces: list[Sentence], tags: list[str]) -> NDArray[np.float32
             loss = -(importance[batch] * (target[batch] * logs).sum(1)).sum() / importance[batch].sum()
             loss = loss + 1e-6 * table.weight.square().sum()
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             losses.append(float(loss.detach()))
         if epoch % 5 == 4:
@@ -203,11 +203,11 @@ def train_window(pieces: list[Sentence], draft: Tagger) -> NDArray[np.float32]:
     generator = torch.Generator().manual_seed(2)
     for epoch in range(WINDOW_EPOCHS):
         losses, started = [], time.time()
-        for batch in torch.randperm(len(labels), generator=generator).split(8192):  # type: ignore[no-untyped-call]
+        for batch in torch.randperm(len(labels), generator=generator).split(8192):
             scores = table(torch.from_numpy(ids[batch.numpy()])) + alone[rows[batch]]
             loss = torch.nn.functional.cross_entropy(scores, labels[batch])
             optimizer.zero_grad()
-            (loss + SHRINK * table.weight.abs().sum()).backward()  # type: ignore[no-untyped-call]
+            (loss + SHRINK * table.weight.abs().sum()).backward()
             optimizer.step()
             losses.append(float(loss.detach()))
         print(f"window, epoch {epoch + 1}: loss {np.mean(losses):.4f} ({time.time() - started:.0f} s)", flush=True)

@@ -136,7 +136,7 @@ def test_what_hides_words_is_not_flipped() -> None:
     make = combined_objective([make_defense("ranmask:rate=0.5"), make_defense("adv-hotflip:share=1.0")])
     assert make is not None
     both = make(kit).augment(make_batch(kit))
-    clean, flipped = both.tensors["input_ids"].split(len(LABELS))  # type: ignore[no-untyped-call]
+    clean, flipped = both.tensors["input_ids"].split(len(LABELS))
     hidden = clean == kit.tokenizer.unk_token_id
     assert hidden.sum() == 7
     assert torch.equal(flipped[hidden], clean[hidden])

@@ -138,7 +138,7 @@ def quiet() -> Iterator[None]:
     hub = levels.getLogger("huggingface_hub")
     hub_level = hub.level
     logging.set_verbosity(levels.CRITICAL)
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    logging.disable_progress_bar()
     hub.setLevel(levels.CRITICAL)
     try:
         yield
@@ -146,7 +146,7 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         hub.setLevel(hub_level)
         if bars:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+            logging.enable_progress_bar()
 
 
 def _folder(reference: str | Path) -> Path | None:

@@ -182,7 +182,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str,
 def generator_states() -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The states of Python's, numpy's and torch's global generators: torch's as tensors, the others as JSON."""
     tensors = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    if torch.cuda.is_initialized():
         tensors |= {f"cuda.{number}": state for number, state in enumerate(torch.cuda.get_rng_state_all())}
     kind, keys, *rest = cast("tuple[str, Any, int, int, float]", np.random.get_state())
     return tensors, {"python": random.getstate(), "numpy": [kind, keys.tolist(), *rest]}

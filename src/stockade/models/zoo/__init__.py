@@ -40,6 +40,4 @@ def register_zoo() -> None:
     ):
         AutoConfig.register(config.model_type, config, exist_ok=True)
         task.register(config, model, exist_ok=True)
-        AutoTokenizer.register(  # type: ignore[no-untyped-call]
-            config, fast_tokenizer_class=PreTrainedTokenizerFast, exist_ok=True
-        )
+        AutoTokenizer.register(config, fast_tokenizer_class=PreTrainedTokenizerFast, exist_ok=True)

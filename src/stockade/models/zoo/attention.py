@@ -19,7 +19,7 @@ from stockade.models.zoo.heads import ZooClassifier, ZooConfig, classifier_outpu
 from stockade.models.zoo.lstm import read_through
 
 
-class AttentionConfig(ZooConfig):  # type: ignore[no-untyped-call]
+class AttentionConfig(ZooConfig):
     """Sizes of an `AttentionForSequenceClassification`; `pairs` says whether it reads two sides."""
 
     model_type = "stockade-attention"
@@ -49,7 +49,7 @@ class AttentionForSequenceClassification(ZooClassifier):
         self.attention = nn.Linear(size, size)
         self.query = nn.Linear(size, 1, bias=False)
         self.classifier = nn.Linear(4 * size if config.pairs else size, config.num_labels or 2)
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     def forward(  # type: ignore[override]
         self,

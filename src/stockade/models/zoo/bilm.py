@@ -28,7 +28,7 @@ BEGIN_AND_END = 2
 _WORD = re.compile(rf"[{re.escape(MARKS)}]|[^ {re.escape(MARKS)}]+")
 
 
-class BiLmConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
+class BiLmConfig(PreTrainedConfig):
     """A `BiLm`: the sizes of its encoder, and the number of words it can predict (0: none, as in published weights)."""
 
     model_type = "stockade-bilm"
@@ -50,7 +50,7 @@ class BiLmOutput(ModelOutput):
     mask: Tensor | None = None
 
 
-class BiLm(PreTrainedModel):  # type: ignore[no-untyped-call]
+class BiLm(PreTrainedModel):
     """The language model with its head: an adaptive softmax, one for both directions."""
 
     config_class = BiLmConfig
@@ -64,7 +64,7 @@ class BiLm(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.encoder = BiLmEncoder(sizes, config.blank_token_id, config.mark_token_ids)
         self.dropout = nn.Dropout(config.dropout)
         self.head = _head(sizes.projection_size, config.words) if config.words else None
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     def get_input_embeddings(self) -> nn.Module:
         return self.encoder.embedding

@@ -117,7 +117,7 @@ def never_pretrained(
         pad_token_id=0,
         **labels,
     )
-    return BertForSequenceClassification(config), tokenizer  # type: ignore[no-untyped-call]
+    return BertForSequenceClassification(config), tokenizer
 
 
 def _check(name: str, wanted: Checkpoint, config: Any) -> None:
@@ -167,7 +167,7 @@ def _word_pieces(texts: Sequence[str], size: int, maximum: int) -> PreTrainedTok
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
     )
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token="[PAD]",
         unk_token="[UNK]",

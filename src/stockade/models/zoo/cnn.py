@@ -26,7 +26,7 @@ from stockade.models.zoo.heads import ZooClassifier, ZooConfig
 from stockade.models.zoo.words import DistinctVectors, Words
 
 
-class CnnConfig(ZooConfig):  # type: ignore[no-untyped-call]
+class CnnConfig(ZooConfig):
     """Sizes of a `CnnForSequenceClassification`."""
 
     model_type = "stockade-cnn"
@@ -65,7 +65,7 @@ class CnnForSequenceClassification(ZooClassifier):
         size = config.filters * len(config.widths)
         self.deeper = nn.ModuleList(ResidualConvolution(size, config.dropout) for _ in range(config.layers - 1))
         self.classifier = nn.Linear(size, config.num_labels or 2)
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     def encode(self, words: Words, layers: list[Tensor] | None) -> Tensor:
         real = _window_starts(words.mask).unsqueeze(2)

@@ -21,7 +21,7 @@ from stockade.models.zoo.readers import CharacterReader, CharacterSizes, ElmoRea
 from stockade.models.zoo.words import Vectors, Words, read_ids
 
 
-class ZooConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
+class ZooConfig(PreTrainedConfig):
     """What every classifier of the zoo has.
 
     `unit` is "word", "character" or "language-model". For the latter two, `reader` holds the sizes of the reader,
@@ -38,7 +38,7 @@ class ZooConfig(PreTrainedConfig):  # type: ignore[no-untyped-call]
     mark_token_ids: list[int] | tuple[int, ...] = ()
 
 
-class ZooClassifier(PreTrainedModel):  # type: ignore[no-untyped-call]
+class ZooClassifier(PreTrainedModel):
     """A classifier of right-padded `input_ids`. Where gradients are needed `inputs_embeds` stand in for the vectors of
     the ids; a model that reads characters needs the ids as well, because they say where words begin.
 

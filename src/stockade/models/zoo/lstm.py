@@ -19,7 +19,7 @@ from stockade.models.zoo.heads import ZooClassifier, ZooConfig, pool
 from stockade.models.zoo.words import Words
 
 
-class LstmConfig(ZooConfig):  # type: ignore[no-untyped-call]
+class LstmConfig(ZooConfig):
     """Sizes of an `LstmForSequenceClassification`; `hidden_size` is that of one direction."""
 
     model_type = "stockade-lstm"
@@ -43,7 +43,7 @@ class LstmForSequenceClassification(ZooClassifier):
         self.recurrent = _layer(self.word_size, config)
         self.deeper = nn.ModuleList(_layer(size, config) for _ in range(config.layers - 1))
         self.classifier = nn.Linear(size, config.num_labels or 2)
-        self.post_init()  # type: ignore[no-untyped-call]
+        self.post_init()
 
     def encode(self, words: Words, layers: list[Tensor] | None) -> Tensor:
         states = read_through(self.recurrent, self.dropout(words.dense), words.mask)

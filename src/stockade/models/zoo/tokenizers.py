@@ -53,7 +53,7 @@ def fast_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """A backend with what transformers and our encoder ask of a tokenizer."""
     special = {"unk_token": unknown, "sep_token": separator}
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+    return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token=PAD,
         padding_side="right",
