@@ -75,7 +75,7 @@ def test_results_are_the_same_for_any_concurrency_and_batch(
 
 
 def drive(victim: Classifier, coroutine: Coroutine[Any, Any, object], budget: int | None = None) -> Finished[object]:
-    search = Search[object](lambda: coroutine, budget)
+    search: Search[object] = Search(lambda: coroutine, budget)
     (finished,) = Scheduler.for_classifier(ScoringService(victim)).run([search])
     return finished
 
