@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import stockade as st
 from stockade.cli import progress
 from stockade.cli.progress import SECONDS_BETWEEN_LINES, Lines
 from stockade.experiment.progress import Progress, within
@@ -72,3 +73,16 @@ def test_commands_use_them_when_nobody_looks_at_a_terminal(
         clock.now += SECONDS_BETWEEN_LINES
         observer(Progress(part="pwws", status="success", done=5, total=10))
     assert capsys.readouterr().err == "stockade: demo: pwws: 5 of 10 texts, about 1 min left\n"
+
+
+def test_a_run_tells_how_much_of_its_work_is_done_between_texts_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.experiment.progress.QUIET_SECONDS", -1.0)
+    rows = [(f"a good and fine film number {number}", 1) for number in range(12)]
+    seen: list[Progress] = []
+    st.attack(lambda texts: [[0.1, 0.9]] * len(texts), rows, "pwws", similarity=False, observer=seen.append)
+    ended = [progress for progress in seen if progress.status is not None]
+    assert [progress.done for progress in ended] == list(range(1, 13))
+    shares = [progress.share for progress in seen]
+    assert 0 < shares[0] < 0.5
+    assert shares[-1] == 1.0
+    assert len(seen) > len(ended), "the share is told between texts"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from stockade.core.errors import OptionError
+from stockade.engine.scheduler import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +21,7 @@ class Progress:
     done, total
         Finished and all units of this part: texts, trials or training steps.
     status
-        What came of the last unit, such as "success"; counted by whoever draws it.
+        What came of the unit that has just ended, such as "success"; None in between.
     note
         Numbers to show beside it, such as the training loss.
     fraction
@@ -49,6 +51,8 @@ class Progress:
 
 
 Observer = Callable[[Progress], None]
+QUIET_SECONDS = 2.0
+"""After so long without a finished text an observer is told the share of the work alone."""
 
 
 def within(part: str, observer: Observer | None) -> Observer | None:
@@ -56,6 +60,48 @@ def within(part: str, observer: Observer | None) -> Observer | None:
     if observer is None:
         return None
     return lambda progress: observer(replace(progress, part=f"{part}: {progress.part}"))
+
+
+class SearchProgress:
+    """Reports the searches of one part of a job: each as it ends, and the share of the work in between.
+
+    Parameters
+    ----------
+    part
+        What the searches belong to: an attack or a method.
+    total
+        How many texts there are.
+    finished
+        How many of them an earlier session had finished.
+    observer
+        Who is told; None for nobody.
+    """
+
+    def __init__(self, part: str, total: int, finished: int, observer: Observer | None) -> None:
+        self._part, self._total, self._observer = part, total, observer
+        self._before, self._done, self._told = finished, finished, time.monotonic()
+
+    def after_round(self, usage: Usage) -> None:
+        """Tell the share of the work that is done, if no text has ended for a while."""
+        if time.monotonic() - self._told > QUIET_SECONDS:
+            self._tell(None, usage)
+
+    def ended(self, status: str, usage: Usage) -> None:
+        """Tell what came of one more text."""
+        self._done += 1
+        self._tell(status, usage)
+
+    def _tell(self, status: str | None, usage: Usage) -> None:
+        self._told = time.monotonic()
+        if self._observer is None:
+            return
+        before = self._before / self._total if self._total else 0.0
+        fraction = before + (1 - before) * usage.share(self._total - self._before)
+        self._observer(
+            Progress(
+                part=self._part, done=self._done, total=self._total, status=status, fraction=fraction, before=before
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

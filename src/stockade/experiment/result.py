@@ -100,6 +100,10 @@ class Result(ABC):
         return None
 
     @abstractmethod
+    def records(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """The single results one by one; each kind of result says what they are and how to select some."""
+
+    @abstractmethod
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """The single results as plain values, as an export writes them."""
 

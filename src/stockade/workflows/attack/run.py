@@ -26,7 +26,7 @@ from stockade.engine.scoring import Scoring
 from stockade.engine.services import innermost
 from stockade.experiment.inputs import describe_data, describe_model, tuning_memory
 from stockade.experiment.pool import DataPool, ModelPool
-from stockade.experiment.progress import Progress, Runtime
+from stockade.experiment.progress import Runtime, SearchProgress
 from stockade.experiment.result import Workflow
 from stockade.experiment.store import Effort, ResultStore
 from stockade.experiment.workspace import begin
@@ -124,8 +124,10 @@ def run_searches(
     with use_neighbours(neighbours):
         for attack in spec.attacks:
             finished = store.ids(attack.key)
-            clock, done = _Clock(scoring), len(finished)
-            for ended in scheduler.run(_searches(classifier, examples, spec, runtime, attack, finished)):
+            clock = _Clock(scoring)
+            progress = SearchProgress(attack.key, examples.size, len(finished), runtime.observer)
+            searches = _searches(classifier, examples, spec, runtime, attack, finished)
+            for ended in scheduler.run(searches, progress.after_round):
                 position, example, trial = ended.result  # type: ignore[misc]
                 record = make_record(attack.key, example, trial, classifier.labels, ended.queries, ended.rows)
                 store.add(
@@ -136,9 +138,7 @@ def run_searches(
                     status=record.status,
                     effort=clock.effort(),
                 )
-                done += 1
-                if runtime.observer is not None:
-                    runtime.observer(Progress(part=attack.key, done=done, total=examples.size, status=record.status))
+                progress.ended(record.status, scheduler.usage)
 
 
 def _searches(

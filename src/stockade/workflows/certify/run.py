@@ -23,7 +23,7 @@ from stockade.engine.scoring import ScoringService
 from stockade.engine.services import innermost
 from stockade.experiment.inputs import check_answers, describe_data, describe_model, tuning_memory
 from stockade.experiment.pool import ModelPool
-from stockade.experiment.progress import Progress, Runtime
+from stockade.experiment.progress import Runtime, SearchProgress
 from stockade.experiment.result import Workflow
 from stockade.experiment.store import Effort, ResultStore
 from stockade.experiment.workspace import begin
@@ -92,8 +92,9 @@ def certify_texts(
     scheduler = Scheduler.for_classifier(scoring, runtime.concurrency)
     for key, named in spec.methods_per_text(examples.size).items():
         finished = store.ids(key)
-        started, rows, seconds, done = time.perf_counter(), scoring.rows, scoring.model_seconds, len(finished)
-        for ended in scheduler.run(_searches(classifier, examples, spec, named, finished)):
+        started, rows, seconds = time.perf_counter(), scoring.rows, scoring.model_seconds
+        progress = SearchProgress(key, examples.size, len(finished), runtime.observer)
+        for ended in scheduler.run(_searches(classifier, examples, spec, named, finished), progress.after_round):
             if isinstance(ended.result, SearchStopped):
                 raise ended.result
             position, certificate = _certificate(ended.result, named, spec.seed, classifier.labels)
@@ -106,9 +107,7 @@ def certify_texts(
                 status=certificate.status,
                 effort=effort,
             )
-            done += 1
-            if runtime.observer is not None:
-                runtime.observer(Progress(part=key, done=done, total=examples.size, status=certificate.status))
+            progress.ended(certificate.status, scheduler.usage)
 
 
 def _examples(spec: CertifySpec, source: DataSource, labels: Sequence[str]) -> ExampleSet | UnlabelledSet:
