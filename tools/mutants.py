@@ -11,7 +11,7 @@ groups the quickest first. Slow tests and studies are left out.
 
 A sample draws places in the code and then one change at each, because a plus sign alone can be changed in eleven ways.
 What only a type checker, a reader or a clock could notice is no mutant: annotations, `frozen`, `slots` and `kw_only` of
-dataclasses, `strict` of `zip`, caches.
+dataclasses, `*` and `/` among parameters, `strict` of `zip`, caches.
 
 The limit is in CPU seconds, ten times what the unchanged code takes and a minute more, so that a busy machine does not
 count as a test that failed.
@@ -75,6 +75,11 @@ def behaviour(source: str) -> str:
         match node:
             case ast.AnnAssign() | ast.arg():
                 node.annotation = ast.Constant(None)
+            case ast.arguments():
+                node.args = [*node.posonlyargs, *node.args, *node.kwonlyargs]
+                node.posonlyargs = node.kwonlyargs = []
+                node.defaults += [default for default in node.kw_defaults if default is not None]
+                node.kw_defaults = []
             case ast.Call(func=ast.Name(id=name)) if name in UNNOTICEABLE_KEYWORDS:
                 node.keywords = [keyword for keyword in node.keywords if keyword.arg not in UNNOTICEABLE_KEYWORDS[name]]
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):

@@ -105,6 +105,12 @@ def test_a_registered_class_is_used_like_a_published_one() -> None:
     }  # fmt: skip
     with pytest.raises(OptionError, match=r'no attack "shuot" .* Did you mean "shout"'):
         maker.make("shuot")
+    with pytest.raises(OptionError, match=r'^"loudness" in --attack shout:loudness is not of the form option=value\.$'):
+        maker.make("shout:loudness")
+    with pytest.raises(OptionError, match='"loudness" in --attacks shout:loudness'):
+        Maker(mine, NamedAttack, flag="--attacks").make("shout:loudness")
+    with pytest.raises(OptionError, match=r"stockade ls shouts$"):
+        Maker(mine, NamedAttack, listing="shouts").make_all((), maker.make)
 
 
 def test_a_name_belongs_to_one_class() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 
 import pytest
@@ -15,6 +16,21 @@ def test_the_interval_of_all_and_of_none_ends_at_one_and_zero() -> None:
     for trials in range(1, 300):
         assert wilson(trials, trials)["high"] == 1.0
         assert wilson(0, trials)["low"] == 0.0
+
+
+def test_the_interval_is_all_shares_that_the_count_does_not_speak_against() -> None:
+    """Wilson's ends are the shares from which the count is 1.96 standard errors away, each with its own error."""
+    for hits, trials in [(41, 50), (1, 3), (5, 10), (0, 8), (7, 7), (199, 1000)]:
+        interval = wilson(hits, trials)
+        low, high = interval["low"], interval["high"]
+        assert interval["value"] == hits / trials
+        assert low is not None
+        assert high is not None
+        for end in {low, high} - {0.0, 1.0}:
+            assert abs(hits / trials - end) == pytest.approx(1.959964 * math.sqrt(end * (1 - end) / trials))
+        assert low <= hits / trials <= high
+        assert 0 < high - low < 1
+    assert wilson(0, 0) == {"value": None, "low": None, "high": None}
 
 
 @pytest.mark.parametrize(("first", "second", "p"), [(0, 0, 1.0), (3, 3, 1.0), (5, 1, 14 / 64), (10, 0, 2 / 1024)])

@@ -167,6 +167,11 @@ def test_a_megabyte_is_parsed_and_edited_in_a_blink() -> None:
     assert len(str(text.replace(199_999, "other"))) == 1_000_001
 
 
+def test_a_text_shows_itself_without_its_history() -> None:
+    shown = repr(Text.parse("a film").replace(0, "the"))
+    assert shown == "Text(words=('the', 'film'), gaps=('', ' ', ''), origins=(0, 1), premise=None)"
+
+
 def test_wrong_edits_are_refused() -> None:
     text = Text.parse("one two")
     with pytest.raises(IndexError, match="word 2 of a text of 2 words"):

@@ -62,6 +62,7 @@ def test_a_sample_depends_on_its_seed_alone_and_has_one_change_at_each_place(toy
         ("size: int | None = 1", "size: int + None = 1"),
         ("def f(x: int | None) -> int | None: ...", "def f(x: int - None) -> int * None: ..."),
         ("@dataclass(frozen=True, slots=True)\nclass A: ...", "@dataclass(frozen=False, slots=False)\nclass A: ..."),
+        ("def f(x, *, y, z=1): ...", "def f(x, /, y, z=1): ..."),
         ("zip(a, b, strict=True)", "zip(a, b, strict=False)"),
         ("@lru_cache(maxsize=1)\ndef f(): ...", "def f(): ..."),
         ("if TYPE_CHECKING:\n    x = 1", "if TYPE_CHECKING:\n    x = 2"),
@@ -78,6 +79,7 @@ def test_what_no_test_could_notice_is_no_mutant(before: str, after: str) -> None
         ("size: int = 1", "size: int = 2"),
         ("@dataclass(order=True)\nclass A: ...", "@dataclass(order=False)\nclass A: ..."),
         ("@property\ndef f(self): ...", "def f(self): ..."),
+        ("def f(x, *, y=1): ...", "def f(x, *, y=2): ..."),
         ("@near(1)\ndef f(): ...", "@near(2)\ndef f(): ..."),
     ],
 )
