@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stockade.attacks.registry import register_attack
+    from stockade.certificates.registry import register_method
     from stockade.core.errors import StockadeError
     from stockade.core.example import Example, Scores
     from stockade.core.protocols import Classifier
@@ -74,6 +75,7 @@ _HOMES = {
     "load_model": "stockade.models.adapters",
     "register_attack": "stockade.attacks.registry",
     "register_defense": "stockade.defenses.registry",
+    "register_method": "stockade.certificates.registry",
     "register_model": "stockade.models.adapters",
     "resume": "stockade.kinds",
     "study": "stockade.studies",
@@ -111,6 +113,7 @@ __all__ = [
     "load_model",
     "register_attack",
     "register_defense",
+    "register_method",
     "register_model",
     "resume",
     "study",
