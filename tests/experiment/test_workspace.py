@@ -207,7 +207,7 @@ def test_code_that_only_the_folder_names_is_not_run(tmp_path: Path) -> None:
     harmless, code = toy(), toy(model="python:victim:predict")
     check_trust(tmp_path, harmless, trusted=False)
     check_trust(tmp_path, code, trusted=True)
-    check_trust(tmp_path, code, trusted=False, given={"model"})
+    check_trust(tmp_path, code, trusted=False, vouched={"model"})
     with pytest.raises(RunError, match=r"runs python:victim:predict.*--trust-run"):
         check_trust(tmp_path, code, trusted=False)
     pickled = toy(model_options=ModelOptions(allow_pickle=True))

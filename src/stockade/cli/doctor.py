@@ -36,7 +36,7 @@ class Check:
 
     name: str
     ok: bool
-    found: str
+    state: str
     remedy: str = ""
     required: bool = True
 
@@ -56,14 +56,15 @@ def command(as_json: bool) -> int:
             click.style("ok", fg="green") if check.ok else click.style("--", fg="red" if check.required else "yellow")
         )
         remedy = "" if check.ok or not check.remedy else f"  →  {check.remedy}"
-        click.echo(f"{mark}  {check.name:<{width}}  {check.found}{remedy}")
+        click.echo(f"{mark}  {check.name:<{width}}  {check.state}{remedy}")
     click.echo("Everything needed is here." if healthy else "Something needed is missing.")
     return 0 if healthy else 1
 
 
 def _python() -> Check:
-    found = platform.python_version()
-    return Check("python", found.split(".") >= ["3", "11"], found, "install Python 3.11 or newer")
+    installed = platform.python_version()
+    recent = tuple(map(int, platform.python_version_tuple()[:2])) >= (3, 11)
+    return Check("python", recent, installed, "install Python 3.11 or newer")
 
 
 def _version(package: str) -> str | None:
@@ -74,19 +75,22 @@ def _version(package: str) -> str | None:
 
 
 def _packages() -> list[Check]:
-    found = {name: _version(name) for name in REQUIRED}
-    return [Check(name, value is not None, value or "missing", f"pip install {name}") for name, value in found.items()]
+    versions = {name: _version(name) for name in REQUIRED}
+    return [
+        Check(name, installed is not None, installed or "missing", f"pip install {name}")
+        for name, installed in versions.items()
+    ]
 
 
 def _extras() -> list[Check]:
     checks = []
     for extra, package in EXTRAS.items():
-        found = _version(package)
+        installed = _version(package)
         checks.append(
             Check(
                 f"[{extra}] {package}",
-                found is not None,
-                found or "not installed",
+                installed is not None,
+                installed or "not installed",
                 f'pip install "stockade[{extra}]"',
                 False,
             )

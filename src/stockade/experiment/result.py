@@ -218,13 +218,13 @@ class Workflow(Generic[AnySpec]):
         **objects
             Models and data that are given again, by the name of their field in the spec.
         """
-        given = {name: value for name, value in objects.items() if value is not None}
-        finished = self._finished(folder) if self.reopens and not given else None
+        again = {name: value for name, value in objects.items() if value is not None}
+        finished = self._finished(folder) if self.reopens and not again else None
         if finished is not None and not options:
             finished.write_summary()
             return finished
         recorded = self.spec.read(read_manifest(folder).spec, folder / MANIFEST, trust=trust)
-        spec = recorded.changed({**(options or {}), **given})
+        spec = recorded.changed({**(options or {}), **again})
         if finished is None:
             lost = spec.lost_objects()
             if lost:
@@ -232,7 +232,7 @@ class Workflow(Generic[AnySpec]):
                     f"{folder} was made from Python objects ({', '.join(lost)}): resume it from Python, with the same "
                     "objects."
                 )
-            check_trust(folder, spec, trust, given)
+            check_trust(folder, spec, trust, again)
         return self.run(spec, folder, runtime, True)
 
     def _finished(self, folder: Path) -> Result | None:

@@ -140,20 +140,20 @@ class Spec(BaseModel):
             name for name in type(self).model_fields for value in _flat(getattr(self, name)) if is_lost_object(value)
         ]
 
-    def runs_code(self, given: Collection[str] = ()) -> str | None:
+    def runs_code(self, vouched: Collection[str] = ()) -> str | None:
         """What a job of this spec would run that is not Stockade's own code, named by its folder alone.
 
         Parameters
         ----------
-        given
+        vouched
             Fields that the user has given again and so vouches for.
         """
         options = getattr(self, "model_options", None)
-        if isinstance(options, ModelOptions) and options.runs_code and not given:
+        if isinstance(options, ModelOptions) and options.runs_code and not vouched:
             return "loads a model with --allow-pickle or --trust-remote-code"
         for name in type(self).model_fields:
             for value in _flat(getattr(self, name)):
-                if isinstance(value, str) and value.startswith("python:") and name not in given:
+                if isinstance(value, str) and value.startswith("python:") and name not in vouched:
                     return f"runs {value}"
         return None
 

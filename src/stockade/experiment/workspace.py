@@ -171,9 +171,9 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None
     return "; ".join(changes[:_MOST_DIFFERENCES]) + more
 
 
-def check_trust(folder: Path, spec: Spec, trusted: bool, given: Collection[str] = ()) -> None:
+def check_trust(folder: Path, spec: Spec, trusted: bool, vouched: Collection[str] = ()) -> None:
     """A folder is untrusted input: what it names must not run code unless the user says so, or gives it again."""
-    risk = spec.runs_code(given)
+    risk = spec.runs_code(vouched)
     if risk is not None and not trusted:
         raise RunError(
             f"{folder} {risk}: that is code named by the folder, not by you. Add --trust-run (trust=True in Python) "
