@@ -170,7 +170,7 @@ def measure(victim: str, attack: str, texts: int) -> dict[str, Any]:
 
     clock = Clock()
     scoring = ScoringService(classifier)
-    filling, embedding = FillingService(lambda: masked_lm), EmbeddingService(lambda: encoder)  # type: ignore[arg-type]
+    filling, embedding = FillingService(lambda: masked_lm), EmbeddingService(lambda: encoder)
     for service, methods, name in (
         (scoring, ("answer_scores", "answer_confirmations"), "victim"),
         (filling, ("answer", "answer_predictions", "answer_word_probabilities", "answer_perplexities"), "masked LM"),

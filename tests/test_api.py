@@ -16,6 +16,7 @@ from stockade.attacks.deepwordbug import DeepWordBug
 from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Probabilities
 from stockade.models.sentence_encoder import SentenceEncoder
+from stockade.workflows.attack.result import AttackResult
 
 DATA = [("a great and fun film", 1), ("a dull film", 0), ("good fun", 1), ("bad , bad film", 0), ("great work", 1)]
 GOOD, BAD = {"great", "good", "fun"}, {"dull", "bad"}
@@ -58,7 +59,9 @@ def test_a_run_without_a_folder_can_be_saved_and_opened_again(tmp_path: Path) ->
     run = st.attack(predict, DATA, "deepwordbug", similarity=False)
     saved = run.save(tmp_path / "kept")
     folder = run.folder
-    assert st.load(tmp_path / "kept").examples == run.examples == saved.examples
+    opened = st.load(tmp_path / "kept")
+    assert isinstance(opened, AttackResult)
+    assert opened.examples == run.examples == saved.examples
     with pytest.raises(RunError, match="exists already"):
         run.save(tmp_path / "kept")
     del run

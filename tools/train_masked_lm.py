@@ -108,7 +108,8 @@ class MaskedMiniLM(nn.Module):
         embedded = torch.where(masked, self.mask_vector, functional.embedding(ids, words))
         hidden = self.bert.bert(inputs_embeds=embedded, attention_mask=attention).last_hidden_state[chosen]
         head = self.bert.cls.predictions
-        return head.transform(hidden) @ words.t() * self.output_scale + head.bias
+        logits: Tensor = head.transform(hidden) @ words.t() * self.output_scale + head.bias
+        return logits
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
@@ -214,17 +216,19 @@ def train_words(out: Path, recipe: Recipe, build: Callable[[int], PreTrainedMode
         if word in vectors:
             table[row] = torch.from_numpy(np.array(vectors[word]))
     table[0] = 0.0
+    embedding = model.get_input_embeddings()
+    assert isinstance(embedding, nn.Embedding)
     with torch.no_grad():
-        model.get_input_embeddings().weight.copy_(table)
+        embedding.weight.copy_(table)
     train, validation = (encoded(tokenizer, split) for split in SPLITS[:2])
     fit(model, train, validation, recipe, tokenizer.pad_token_id, tokenizer.unk_token_id, log)
-    model.to(torch.float16).save_pretrained(out)
+    model.half().save_pretrained(out)
     tokenizer.save_pretrained(out)
 
 
 def train(name: str, out: Path, log: Callable[[str], None]) -> None:
     """Train one victim into the folder `out`."""
-    labels = {"num_labels": 2, "id2label": LABELS}
+    labels: dict[str, Any] = {"num_labels": 2, "id2label": LABELS}
     if name == "sentiment-bert":
         train_bert(out, log)
     elif name == "sentiment-cnn":
@@ -295,7 +299,7 @@ def main() -> None:
     for name in options.names or BUILTIN_MODELS:
         folder = options.out / builtin_model(name).name
         if not (options.measure or options.card):
-            train(name, folder, lambda line, name=name: print(f"{name}: {line}", flush=True))
+            train(name, folder, partial(print, f"{name}:", flush=True))
         accuracies = measure(folder)
         if not options.measure:
             write_card(name, folder, accuracies)

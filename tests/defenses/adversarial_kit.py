@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -92,7 +93,7 @@ def gradients(model: Any) -> dict[str, Tensor]:
 def assert_same_gradients(first: dict[str, Tensor], second: dict[str, Tensor]) -> None:
     assert first.keys() == second.keys()
     for name in first:
-        torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=1e-5, msg=lambda m, n=name: f"{n}: {m}")
+        torch.testing.assert_close(first[name], second[name], atol=1e-6, rtol=1e-5, msg=partial("{}: {}".format, name))
 
 
 @contextmanager

@@ -75,7 +75,7 @@ def sigmoid(odds: float) -> float:
     return 1 / (1 + math.exp(-odds))
 
 
-def log_odds(row: Sequence[float]) -> float:
+def log_odds(row: Sequence[float] | Probabilities) -> float:
     return math.log(row[1] / row[0])
 
 

@@ -61,7 +61,7 @@ def test_mean_logits_need_no_logits(logits: list[list[float]]) -> None:
 
 def test_a_probability_of_zero_is_survived() -> None:
     for how in ("logit", "normalised-logit"):
-        combined = combine(np.array([[1.0, 0.0], [0.4, 0.6]]), how)  # type: ignore[arg-type]
+        combined = combine(np.array([[1.0, 0.0], [0.4, 0.6]]), how)
         assert combined.label == 0
         assert all(math.isfinite(value) for value in combined.probabilities)
 

@@ -10,7 +10,7 @@ import pytest
 
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
-from stockade.core.text import Text
+from stockade.core.text import Text, TextInput
 from stockade.defenses.chain import wrap
 from stockade.defenses.defended import Defended, defenses_of, probabilities_of
 from stockade.defenses.ranmask import RanMask
@@ -117,7 +117,7 @@ def test_random_choices_depend_on_the_text_and_the_purpose_alone() -> None:
         defense=RanMask(rate=0.5, copies=9),
         inner=WeightVictim({"good": 3.0, "bad": -2.0, "dull": -1.0}),
     )
-    texts = ["a good bad dull film", ("a premise", "a good bad dull film"), "good or bad"]
+    texts: list[TextInput] = ["a good bad dull film", ("a premise", "a good bad dull film"), "good or bad"]
     together, language = model.predict_proba(texts), LanguageModels()
     for text, row in zip(texts, together, strict=True):
         assert (probabilities_of(model, [text], language) == row).all()

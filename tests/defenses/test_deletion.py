@@ -59,7 +59,7 @@ def test_the_answer_nears_that_of_all_copies(chance: float) -> None:
             votes[row.argmax()] += share
             means += share * row
             shown += share
-    options = {"kept_chance": chance, "copies": 6000}
+    options: dict[str, Any] = {"kept_chance": chance, "copies": 6000}
     assert defended(victim, combine="vote", **options).predict_proba([text])[0] == pytest.approx(votes, abs=0.03)
     assert votes.sum() == pytest.approx(1 - (1 - chance) ** 4)  # what is left out is the share of empty copies
     assert defended(victim, **options).predict_proba([text])[0] == pytest.approx(means / shown, abs=0.02)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stockade.core.masks import draw_masks
-from stockade.core.text import Text
+from stockade.core.text import Text, TextInput
 from stockade.defenses.detector import fit_detector
 from stockade.defenses.detector_features import FEATURES, FREQUENCY, MASKING, Evidence, EvidenceReader
 from stockade.engine.composite import make_scoring
@@ -75,7 +75,7 @@ def test_the_shift_is_that_of_the_class_of_the_text_whatever_comes_out(monkeypat
 class Asked(WeightVictim):
     """Tells the copies that it was asked about."""
 
-    def copies(self, text: Text, kept: int) -> set[object]:
+    def copies(self, text: Text, kept: int) -> set[TextInput]:
         reader = EvidenceReader(features=MASKING, rate=0.9, kept=kept, copies=40, rare=1, counts={})
         list(
             Scheduler.for_classifier(make_scoring(self)).run(

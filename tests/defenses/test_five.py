@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -150,7 +151,7 @@ def test_what_is_missing_is_said() -> None:
         ({"tokens": 0}, "8 samples and 0 tokens"),
     ],
 )
-def test_options_out_of_range_are_refused(options: dict[str, float], message: str) -> None:
+def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         make_defense("five", **options)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -52,7 +54,7 @@ def reference(kit: TrainingKit, batch: Any, hull: HullTraining) -> torch.Tensor:
         for number, (text, token) in enumerate(places):
             words = near[int(ids[text, token])]
             weights = now[number, : len(words)].softmax(0)
-            rows[text][token] = sum(weight * table[word] for weight, word in zip(weights, words, strict=True))  # type: ignore[call-overload]
+            rows[text][token] = sum(weight * table[word] for weight, word in zip(weights, words, strict=True))
             entropy = entropy - (weights * weights.log()).sum() / of_text[text]
         return torch.stack([torch.stack(row) for row in rows]), entropy
 
@@ -142,22 +144,19 @@ def entropies(weights: torch.Tensor) -> torch.Tensor:
     return -torch.xlogy(weights, weights).sum(1)
 
 
-class watched_weights:
+@contextmanager
+def watched_weights() -> Iterator[list[torch.Tensor]]:
     """Notes the weights of every mixture meanwhile."""
+    mixtures: list[torch.Tensor] = []
+    combined = BatchHulls.combined
 
-    def __enter__(self) -> list[torch.Tensor]:
-        self.weights: list[torch.Tensor] = []
-        self.before = BatchHulls.combined
+    def watched(hulls: BatchHulls, vectors: torch.Tensor, table: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        mixtures.append(weights.detach())
+        return combined(hulls, vectors, table, weights)
 
-        def look(hulls: BatchHulls, vectors: torch.Tensor, table: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-            self.weights.append(weights.detach())
-            return self.before(hulls, vectors, table, weights)
-
-        BatchHulls.combined = look  # type: ignore[method-assign]
-        return self.weights
-
-    def __exit__(self, *_: object) -> None:
-        BatchHulls.combined = self.before  # type: ignore[method-assign]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(BatchHulls, "combined", watched)
+        yield mixtures
 
 
 def test_dirichlet_starts_have_the_mean_and_spread_of_their_law() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 
 import stockade as st
 from stockade.core.errors import ModelError, OptionError
-from stockade.core.protocols import MixedCopies, WordVocabulary
+from stockade.core.protocols import MixedCopies, Probabilities, WordVocabulary
 from stockade.core.text import Text
 from stockade.defenses.chain import check_order, load_defenses, save_defenses, wrap
 from stockade.defenses.defended import Defended
@@ -38,7 +39,7 @@ def tiny_classifier() -> HuggingFaceClassifier:
     torch.manual_seed(1)
     with torch.no_grad():
         for weight in model.parameters():
-            weight += 0.3 * torch.randn_like(weight)
+            weight.add_(0.3 * torch.randn_like(weight))
     return HuggingFaceClassifier(model, tiny_tokenizer())
 
 
@@ -69,7 +70,7 @@ def test_the_answer_is_the_mean_over_mixtures_of_the_words_vectors() -> None:
             names = [model.word_vocabulary().words[entry] for entry in mixed.entries[number]]
             tokens = model.tokenizer.convert_tokens_to_ids(names)
             place = 1 + index  # behind [CLS]; every word is one token
-            vectors[place] = sum(mixed.weights[copy, number, at] * table[token] for at, token in enumerate(tokens))  # type: ignore[assignment]
+            vectors[place] = sum(mixed.weights[copy, number, at] * table[token] for at, token in enumerate(tokens))
         expected.append(with_vectors(model, str(text), vectors))
     defended = Defended(name="hull", defense=hull, inner=model)
     answer = np.array(_answered(defended, text, rng))
@@ -111,17 +112,22 @@ def test_any_text_has_an_answer(text: str) -> None:
     for how in ("vote", "logit", "normalised-logit", "probability"):
         row = Defended(
             name="hull", defense=Hull(copies=4, count=2, min_cosine=0.9, combine=how), inner=model
-        ).predict_proba([text])[0]  # type: ignore[arg-type]
+        ).predict_proba([text])[0]
         assert row.sum() == pytest.approx(1.0)
         if not {"film", "great"} & set(text.split()) and how == "probability":
             assert row == pytest.approx(model.predict_proba([text])[0], abs=1e-6)
 
 
-def test_of_a_pair_the_hypothesis_is_mixed_and_what_is_cut_off_is_not() -> None:
+def test_of_a_pair_the_hypothesis_is_mixed_and_what_is_cut_off_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny_classifier()
     requests: list[MixedCopies] = []
-    before = model.predict_mixed
-    model.predict_mixed = lambda batch: (requests.extend(batch), before(batch))[1]  # type: ignore[assignment, return-value]
+    predict_mixed = model.predict_mixed
+
+    def watched(batch: Sequence[MixedCopies]) -> Probabilities:
+        requests.extend(batch)
+        return predict_mixed(batch)
+
+    monkeypatch.setattr(model, "predict_mixed", watched)
     defended = Defended(name="hull", defense=Hull(copies=2, count=2, min_cosine=0.9), inner=model)
     defended.predict_proba([("great film", "the film was bad"), ("a film", "great " * 600)])
     assert requests[0].words == (1, 3)

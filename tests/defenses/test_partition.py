@@ -84,7 +84,8 @@ def test_votes_are_counted_by_hand() -> None:
 
 
 def test_by_hash_the_shares_are_of_the_groups_that_vote() -> None:
-    victim, options = WeightVictim(WEIGHTS, bias=-1.0), {"by": "hash", "groups": 50, "key": "k"}
+    victim = WeightVictim(WEIGHTS, bias=-1.0)
+    options: dict[str, Any] = {"by": "hash", "groups": 50, "key": "k"}
     assert len(set(hash_groups(["good", "bad", "film"], 50, "k"))) == 3
     assert votes_of(victim, "good bad film", **options) == Votes((2, 1))
     assert defended(victim, **options).predict_proba(["good bad film"])[0] == pytest.approx([2 / 3, 1 / 3])
@@ -116,7 +117,8 @@ def radius(votes: Votes) -> int:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_change_of_as_many_words_as_votes_allow_changes_the_answer(seed: int) -> None:
     """By position: all ways to replace up to `radius` of seven words, by words the victim treats at random."""
-    victim, options = RandomVictim(seed, classes=2), {"groups": 7}
+    victim = RandomVictim(seed, classes=2)
+    options: dict[str, Any] = {"groups": 7}
     certified = 0
     for start in range(6):
         words = [f"w{start}{place}" for place in range(7)]
@@ -135,7 +137,8 @@ def test_no_change_of_as_many_words_as_votes_allow_changes_the_answer(seed: int)
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_insertion_or_deletion_within_the_votes_changes_the_answer_by_hash(seed: int) -> None:
-    victim, options = RandomVictim(seed, classes=2), {"by": "hash", "groups": 6}
+    victim = RandomVictim(seed, classes=2)
+    options: dict[str, Any] = {"by": "hash", "groups": 6}
     certified = 0
     for start in range(8):
         words = [f"w{start}{place}" for place in range(9)]

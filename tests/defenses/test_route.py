@@ -281,7 +281,7 @@ def test_an_original_has_the_same_class_in_a_whole_search(tmp_path: Path) -> Non
     others = [original.replace(3, word) for word in ("movie", "picture", "story", "show", "plot", "play")]
     for draws in ("fresh", "fixed"):
         routes.clear()
-        model = Defended(name="route", defense=Watched(detector=str(path), draws=draws), inner=VICTIM)  # type: ignore[arg-type]
+        model = Defended(name="route", defense=Watched(detector=str(path), draws=draws), inner=VICTIM)
         view = model.surrogate()
         assert view is not None
         make_scoring(view).answer_scores([Score(others, draw=Draw(3, 0))])

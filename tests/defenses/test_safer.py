@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(path)
 
 
-def safer(table: str, **options: object) -> Safer:
+def safer(table: str, **options: Any) -> Safer:
     made = make_defense("safer", **{"vectors": table, "directions": 0, **options}).defense
     assert isinstance(made, Safer)
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from stockade.core.text import TextInput
 from stockade.defenses.ranmask import RanMask
 from stockade.defenses.registry import make_defense
 from stockade.models.encoding import TextEncoder
@@ -80,20 +82,22 @@ def test_other_objectives_are_validated_on_the_texts_themselves() -> None:
     assert validation_batch(make_defense("pgd").defense.objective(kit), batch) is batch
 
 
-def batch(encoder: TextEncoder, *inputs: str | tuple[str, str], seed: int = 0, progress: float = 0.0) -> Batch:
-    tensors = encoder.tensors(encoder.encode(inputs), torch.device("cpu"))
+def batch(encoder: TextEncoder, *inputs: TextInput, seed: int = 0, progress: float = 0.0) -> Batch:
+    def encode(inputs: Sequence[TextInput]) -> Mapping[str, Tensor]:
+        return encoder.tensors(encoder.encode(inputs), torch.device("cpu"))
+
     return Batch(
         inputs=inputs,
         labels=torch.zeros(len(inputs), dtype=torch.long),
-        tensors=tensors,
+        tensors=encode(inputs),
         rng=Random(seed),
-        encode=None,
-        backward=None,
+        encode=encode,
+        backward=torch.autograd.backward,
         progress=progress,
-    )  # type: ignore[arg-type]
+    )
 
 
-def masked_training(encoder: TextEncoder, plain: Objective | None = None, **options: float) -> Objective:
+def masked_training(encoder: TextEncoder, plain: Objective | None = None, **options: Any) -> Objective:
     """The objective of ranmask in a training of no model in particular."""
     kit = TrainingKit(
         network=None,
@@ -106,7 +110,7 @@ def masked_training(encoder: TextEncoder, plain: Objective | None = None, **opti
         seed=0,
         trained=False,
     )
-    return RanMask(**options).objective(kit)  # type: ignore[arg-type]
+    return RanMask(**options).objective(kit)
 
 
 def test_every_text_of_a_batch_is_masked_anew() -> None:

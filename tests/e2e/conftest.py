@@ -96,8 +96,15 @@ def arguments(*words: object) -> list[str]:
 
 def started(folder: Path, *words: object, **options: Any) -> subprocess.Popen[str]:
     """The command, running while the test goes on."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(arguments(*words), cwd=folder, env=environment(folder), text=True, **pipes, **options)
+    return subprocess.Popen(
+        arguments(*words),
+        cwd=folder,
+        env=environment(folder),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
 
 
 def in_process(*words: object) -> subprocess.CompletedProcess[str]:
@@ -112,7 +119,7 @@ def in_process(*words: object) -> subprocess.CompletedProcess[str]:
         code = end.code if isinstance(end.code, int) else 1
     finally:
         sys.argv, sys.stdout, sys.stderr, sys.path[:] = before
-    written = [stream.buffer.getvalue().decode() for stream in streams]  # type: ignore[attr-defined]
+    written = [stream.buffer.getvalue().decode() for stream in streams]
     return subprocess.CompletedProcess(sys.argv, code, *written)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,8 +44,9 @@ def test_every_one_runs_without_errors_and_does_not_depend_on_concurrency(tmp_pa
 def test_another_masked_lm_that_cannot_be_had_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"masked LM .* cannot be loaded"):
         st.attack("builtin:sentiment-cnn", "builtin:reviews", "bae-r", limit=2, mlm=str(tmp_path / "none"))
-    kept = tmp_path / "run"
-    for named in ({"mlm": str(tmp_path / "none")}, {"encoder": str(tmp_path / "none")}):
+    out = tmp_path / "run"
+    for name in ("mlm", "encoder"):
+        options: dict[str, Any] = {name: str(tmp_path / "none")}
         with pytest.raises(ModelError):
-            st.attack("builtin:sentiment-cnn", "builtin:reviews", "pwws", limit=2, out=kept, **named)
-        assert not kept.exists()
+            st.attack("builtin:sentiment-cnn", "builtin:reviews", "pwws", limit=2, out=out, **options)
+        assert not out.exists()

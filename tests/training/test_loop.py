@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -133,10 +134,10 @@ def test_models_with_a_loss_of_their_own() -> None:
         inputs=("a",),
         labels=torch.zeros(1),
         tensors={"input_ids": torch.tensor([[1, 3]])},
-        rng=None,
-        encode=None,
-        backward=None,
-    )  # type: ignore[arg-type]
+        rng=Random(0),
+        encode=lambda inputs: {},
+        backward=torch.autograd.backward,
+    )
     assert float(ModelLoss().loss(Model(), ModelLoss().augment(batch))) == 2.0
 
 

@@ -55,7 +55,6 @@ def build(texts: Sequence[Any], classes: Sequence[str], seed: int, width: int = 
         max_position_embeddings=64,
         hidden_dropout_prob=dropout,
         attention_probs_dropout_prob=dropout,
-        num_labels=len(classes),
         id2label=dict(enumerate(classes)),
         label2id={name: number for number, name in enumerate(classes)},
     )

@@ -201,8 +201,7 @@ class StudyResult(Result, Generic[AnyNumbers]):
 
     def records(self) -> Iterator[object]:
         """The results of all jobs inside, job by job."""
-        runs: Iterable[Any] = self.runs.values()
-        return chain.from_iterable(run.records() for run in runs)
+        return chain.from_iterable(run.records() for run in self.runs.values())
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """The rows of all jobs inside; with the column `run` in front, if there are several."""

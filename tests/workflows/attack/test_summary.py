@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,8 +56,8 @@ def test_the_wilson_interval_matches_published_values() -> None:
 
 
 def summary_of(right: int, wrong: int, errors: int = 0) -> dict[str, object]:
-    statuses: list[Status] = ["failed"] * right + ["skipped"] * wrong + ["error"] * errors
-    return summarise_attack([record(i, status) for i, status in enumerate(statuses)], Effort())
+    counts: Counter[Status] = Counter({"failed": right, "skipped": wrong, "error": errors})
+    return summarise_attack([record(i, status) for i, status in enumerate(counts.elements())], Effort())
 
 
 def test_accuracy_below_chance_is_pointed_out() -> None:

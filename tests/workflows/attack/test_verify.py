@@ -49,9 +49,7 @@ class Turning:
         return np.array([[0.8 if label == one else 0.1 for label in self.labels] for one in said])
 
 
-def run_of(
-    folder: Path, targeted: str | None = None, fingerprint: str | None = None, **fields: Any
-) -> AttackResult:
+def run_of(folder: Path, targeted: str | None = None, fingerprint: str | None = None, **fields: Any) -> AttackResult:
     """A finished run with one success on "a great film", which is positive: "a big film" was said to be negative."""
     spec = AttackSpec.of(model=len, data=[], attacks=(TOY,), targeted=targeted, similarity=False)
     model = {"reference": "toy", "labels": list(LABELS), "deterministic": True, "fingerprint": fingerprint}
@@ -120,7 +118,11 @@ def test_a_pair_is_asked_about_with_its_premise(tmp_path: Path) -> None:
     model = RandomVictim(classes=2)
     row = model.predict_proba([("it rains", "a big film")])[0]
     said = model.labels[int(row.argmax())]
-    fields = {"premise": "it rains", "adversarial_prediction": said, "adversarial_scores": tuple(row.tolist())}
+    fields: dict[str, Any] = {
+        "premise": "it rains",
+        "adversarial_prediction": said,
+        "adversarial_scores": tuple(row.tolist()),
+    }
     assert problems(run_of(tmp_path, **fields), model) == []
 
 
@@ -155,14 +157,14 @@ def test_a_summary_that_does_not_follow_from_the_results_is_noticed(tmp_path: Pa
 def test_a_defense_that_asks_a_language_model_is_verified_with_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
+    prompts: list[Sequence[str]] = []
 
     def surprises(self: FillingService, requests: Sequence[Surprisal]) -> list[tuple[float, ...]]:
-        asked.extend(request.words for request in requests)
+        prompts.extend(request.words for request in requests)
         return [(1.0,) * len(request.words) for request in requests]
 
     monkeypatch.setattr(FillingService, "answer_surprisals", surprises)
     model = Defended(name="ranmask", defense=RanMask(rate=0.3, copies=5, sampling="lm"), inner=victim())
     found = problems(run_of(tmp_path, fingerprint=model.fingerprint()), model)
     assert found == []
-    assert set(asked) == {("a", "big", "film")}
+    assert set(prompts) == {("a", "big", "film")}

@@ -10,6 +10,7 @@ import pytest
 
 import stockade as st
 from stockade.core.files import write_json
+from stockade.workflows.certify.result import CertifyResult
 from stockade.workflows.certify.verify import recompute, resample
 from tests.toys import WeightVictim
 
@@ -32,6 +33,7 @@ def test_what_a_radius_means_cannot_be_recorded_otherwise(change: dict[str, Any]
     manifest["spec"]["methods"][0].update(change)
     write_json(path, manifest)
     result = st.load(tmp_path / "run")
+    assert isinstance(result, CertifyResult)
     result.write_summary()
     assert any(problem in sentence for sentence in recompute(result).problems)
 

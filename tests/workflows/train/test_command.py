@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from stockade.cli import main as command_line
+from stockade.training.loop import fit
 from stockade.workflows.train import run as workflow
 from tests.training.tiny import rows
 
@@ -73,19 +74,17 @@ def test_a_defense_that_is_lost_is_pointed_out(stockade: Command) -> None:
 
 @pytest.mark.usefixtures("plain_report")
 def test_control_c_says_how_to_resume(stockade: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = workflow.fit
-
     def interrupted(training: Any, state: Any, checkpoints: Any, observe: Any) -> Any:
         def press(progress: Any) -> None:
             if progress.step == 3:
                 raise KeyboardInterrupt
 
-        return real(training, state, checkpoints, press)
+        return fit(training, state, checkpoints, press)
 
     train = ("train", "data.csv", *CNN, "--out", "m", "--epochs", "3", "--checkpoint-minutes", "0")
     monkeypatch.setattr(workflow, "fit", interrupted)
     assert stockade(*train) == (130, "", "stockade: interrupted; resume with: stockade resume m\n")
-    monkeypatch.setattr(workflow, "fit", real)
+    monkeypatch.setattr(workflow, "fit", fit)
     code, _, errors = stockade("train", "--resume", "--out", "m", "--epochs", "9")
     assert code == 2
     assert "epochs" in errors

@@ -12,6 +12,7 @@ import pytest
 import stockade as st
 from stockade.core.errors import ResourceMissing
 from stockade.training.devices import make_device
+from stockade.workflows.train.result import TrainResult
 from tests.training.tiny import tiny_origin, train_tiny
 
 PROGRAM = """
@@ -44,6 +45,7 @@ def test_two_processes_share_each_batch(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     together = st.load(tmp_path / "m")
+    assert isinstance(together, TrainResult)
     alone = train_tiny(tmp_path / "alone", origin=tiny_origin(dropout=0.0), device="cpu")
     assert together.complete
     losses = [epoch.validation.loss for epoch in together.history]

@@ -112,7 +112,7 @@ def test_an_interrupted_search_ends_like_an_unbroken_one(tmp_path: Path, searche
     with pytest.raises(KeyboardInterrupt):
         search(tmp_path / "t", ranges=ranges, observer=stop)
     broken = st.load(tmp_path / "t")
-    assert len(list(broken.records())) == 2  # type: ignore[attr-defined]
+    assert len(list(broken.records())) == 2
     assert not broken.complete
     assert "Not complete. Resume it with" in broken.document().to_markdown()
     with pytest.raises(RunError, match=r"made from Python objects \(data, model\)"):
