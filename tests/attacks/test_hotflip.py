@@ -55,6 +55,8 @@ def test_near_words_are_those_above_the_cosine_without_the_word_itself() -> None
     space = Space(VOCABULARY)
     assert [WORDS[i] for i in space.near(0, 0.8)] == ["fine", "odd", "bad"]
     assert [WORDS[i] for i in space.near(0, 0.99)] == ["fine"]
+    right_angles = Space(WordVocabulary(("up", "right", "down"), np.array([[0, 1], [1, 0], [0, -1]], dtype=np.float32)))
+    assert right_angles.near(0, 0.0).tolist() == [1]  # a cosine of exactly 0 is enough
 
 
 def test_the_flip_with_the_largest_first_order_rise_is_taken() -> None:

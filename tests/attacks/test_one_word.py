@@ -129,6 +129,8 @@ def test_a_budget_cuts_the_scan_short_and_keeps_what_was_found() -> None:
     short = attack(victim, best, OneWord(how="ec", sample=60), budget=100)
     assert short.queries <= 100
     assert short.trial.status == "success"
+    scan = attack(victim, best, OneWord(how="ec", exhaustive=True), budget=200)
+    assert (scan.queries, scan.trial.status) == (200, "success")  # of 399 words
     assert attack(victim, best, OneWord(how="ec", sample=60), budget=2).trial.status == "failed"
 
 
