@@ -119,6 +119,7 @@ def in_process(*words: object) -> subprocess.CompletedProcess[str]:
         code = end.code if isinstance(end.code, int) else 1
     finally:
         sys.argv, sys.stdout, sys.stderr, sys.path[:] = before
+        sys.modules.pop("victim", None)
     written = [stream.buffer.getvalue().decode() for stream in streams]
     return subprocess.CompletedProcess(sys.argv, code, *written)
 
