@@ -289,9 +289,9 @@ class Document:
         self.to_terminal(standard_output())
 
     def brief(self) -> Document:
-        """The document in short, for the end of a command: findings, warnings, and tables without their captions."""
+        """The document in short, for the end of a command: findings, warnings and tables that are not folded away."""
         blocks = [
-            replace(block, caption="") if isinstance(block, Table) else block
+            block
             for block in self.blocks
             if isinstance(block, Heading | Table) or (isinstance(block, Note) and block.kind in ("finding", "warning"))
         ]
