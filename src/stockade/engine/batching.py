@@ -9,11 +9,11 @@ which.
 from __future__ import annotations
 
 import json
-import math
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from stockade.core.text import TextInput
@@ -48,14 +48,14 @@ def cut_batches(
     workers
         How many batches are computed at the same time: they are made small enough for each worker to have one.
     padded
-        Whether the model is known to pad the texts of a batch to one length. Otherwise there are as few batches as
-        possible.
+        Whether the model is known to pad the texts of a batch to one length. Otherwise, and while the budget is being
+        tuned on full batches, there are as few batches as possible.
     """
     order = sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True)
     share = max(SMALLEST, -(-sum(lengths) // workers)) if workers > 1 else LARGEST
     while order:
         tokens = budget.tokens
-        call = budget.call_tokens if padded else float(tokens * len(order))
+        call = budget.call_tokens if padded and budget.settled else float(tokens * len(order))
         start = 0
         for end in _cheapest_ends([lengths[index] for index in order], min(tokens, share), call):
             yield order[start:end]
@@ -90,6 +90,20 @@ def _cheapest_ends(lengths: Sequence[int], tokens: int, call: float) -> list[int
     return chosen[::-1]
 
 
+@dataclass(slots=True)
+class _Total:
+    """What batches of a kind have cost altogether."""
+
+    batches: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def add(self, tokens: int, seconds: float) -> None:
+        self.batches += 1
+        self.tokens += tokens
+        self.seconds += seconds
+
+
 class TokenBudget:
     """How many padded tokens a batch may have; tuned while batches are computed.
 
@@ -107,28 +121,26 @@ class TokenBudget:
         self.settled = fixed is not None or remembered is not None
         self._ceiling = LARGEST
         self._speeds: dict[int, list[float]] = {}
-        self._token_seconds = self._call_seconds = math.inf
+        self._full, self._small = _Total(), _Total()
         self.tokens = fixed or remembered or 512
 
     @property
     def call_tokens(self) -> float:
         """How many tokens could be computed in the time that a call takes besides its tokens."""
-        if math.isinf(self._call_seconds):
+        if self._small.batches < _TRIALS or not self._full.batches:
             return self.tokens * _CALL_SHARE
-        return self._call_seconds / self._token_seconds
+        tokens_meanwhile = self._small.seconds / self._full.seconds * self._full.tokens
+        return max(0.0, tokens_meanwhile - self._small.tokens) / self._small.batches
 
     def observe(self, tokens: int, seconds: float) -> None:
-        """Learn from one batch: the cost of a call from small ones, the best budget from those that fill it.
-
-        The quickest batches count, because a busy machine only ever makes them slower.
-        """
-        if seconds <= 0 or not tokens:
+        """Learn from one batch: the cost of a call from small ones, the best budget from those that fill it."""
+        if seconds <= 0:
             return
-        if tokens < 0.25 * self.tokens and not math.isinf(self._token_seconds):
-            self._call_seconds = max(0.0, min(self._call_seconds, seconds - tokens * self._token_seconds))
+        if tokens < 0.25 * self.tokens:
+            self._small.add(tokens, seconds)
         if tokens < 0.7 * self.tokens:
             return
-        self._token_seconds = min(self._token_seconds, seconds / tokens)
+        self._full.add(tokens, seconds)
         if self.settled:
             return
         speeds = self._speeds.setdefault(self.tokens, [])
