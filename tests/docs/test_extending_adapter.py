@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from stockade.models import adapters
+from tests.docs.documents import ROOT, blocks
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending" / "adapter.md"
+PAGE = ROOT / "docs" / "extending" / "adapter.md"
 
 
 def test_the_snippet_runs_from_a_users_own_file(
@@ -18,8 +19,8 @@ def test_the_snippet_runs_from_a_users_own_file(
 ) -> None:
     registry = adapters.AdapterRegistry(adapters._ADAPTERS, adapters._GROUP)
     monkeypatch.setattr(adapters, "MODEL_ADAPTERS", registry)
-    (snippet,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    (tmp_path / "keyword_models.py").write_text(snippet, encoding="utf-8")
+    (snippet,) = blocks(PAGE, "python")
+    (tmp_path / "keyword_models.py").write_text(snippet.code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     runpy.run_path("keyword_models.py", run_name="__main__")
     first, second = capsys.readouterr().out.splitlines()
