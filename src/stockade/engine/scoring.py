@@ -87,7 +87,9 @@ class ScoringService:
 
     @property
     def batch_tokens(self) -> int:
-        return self._budget.tokens * max(1, self._workers // 4)
+        """A batch, or four calls' worth of tokens where calls are dear; more for more than four workers."""
+        tokens = max(self._budget.tokens, round(4 * self._budget.call_tokens))
+        return tokens * max(1, self._workers // 4)
 
     def charge(self, rows: int, seconds: float) -> None:
         """Count what the model computed for another service."""
