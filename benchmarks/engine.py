@@ -48,7 +48,7 @@ BATCH_SIZES = (8, 16, 32, 64, 128, 256)
 
 
 class Recording:
-    """A classifier that notes every text it is asked to encode."""
+    """A classifier that notes every text it encodes."""
 
     def __init__(self, inner: HuggingFaceClassifier) -> None:
         self._inner, self.texts = inner, dict[TextInput, None]()
@@ -113,21 +113,21 @@ def measure(victim: str, attack: str, texts: int, repeats: int) -> dict[str, Any
     attack_seconds(model, few, attack, 64)  # warms up the language resources and tunes the batch size
     recording = Recording(model)
     first = attack_seconds(recording, examples, attack, 64)
-    asked = list(recording.texts)
-    sample = asked[:: max(1, len(asked) // 500)]
+    texts_scored = list(recording.texts)
+    sample = texts_scored[:: max(1, len(texts_scored) // 500)]
     best = min(BATCH_SIZES, key=lambda size: bare_seconds(model, sample, size))
     ours, bare, stripped = [first], [], []
     for repeat in range(repeats):
         if repeat:
             ours.append(attack_seconds(model, examples, attack, 64))
-        bare.append(bare_seconds(model, asked, best))
-        stripped.append(stripped_seconds(model, asked, best))
+        bare.append(bare_seconds(model, texts_scored, best))
+        stripped.append(stripped_seconds(model, texts_scored, best))
     together, alone = attack_seconds(model, few, attack, 64), attack_seconds(model, few, attack, 1)
     return {
         "victim": victim,
         "attack": attack,
         "texts": texts,
-        "unique_texts": len(asked),
+        "unique_texts": len(texts_scored),
         "batch_size": best,
         "attack_cpu_seconds": round(min(ours), 3),
         "bare_cpu_seconds": round(min(bare), 3),

@@ -27,8 +27,8 @@ import resource, sys
 import stockade as st
 run = st.attack(sys.argv[1], sys.argv[2], sys.argv[3], limit=int(sys.argv[4]), out=sys.argv[5])
 kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-found = next(iter(run.summary["attacks"].values()))
-print(f"| {sys.argv[3]} | {found['n']:,} | {found['attacked']:,} | {kilobytes / 1024:,.0f} |")
+summary = next(iter(run.summary["attacks"].values()))
+print(f"| {sys.argv[3]} | {summary['n']:,} | {summary['attacked']:,} | {kilobytes / 1024:,.0f} |")
 """
 
 
@@ -42,8 +42,8 @@ def main() -> None:
     print("| attack | texts | attacked | peak MB |\n|---|---|---|---|", flush=True)
     for attack in options.attack:
         with tempfile.TemporaryDirectory() as folder:
-            given = [options.model, options.data, attack, str(options.limit), str(Path(folder) / "run")]
-            subprocess.run([sys.executable, "-c", CHILD, *given], check=True)
+            arguments = [options.model, options.data, attack, str(options.limit), str(Path(folder) / "run")]
+            subprocess.run([sys.executable, "-c", CHILD, *arguments], check=True)
 
 
 if __name__ == "__main__":
