@@ -82,8 +82,7 @@ def test_show_verify_and_report_read_the_run(stockade: Stockade, folder: Path) -
     assert stockade("report", "runs/a", "--format", "md", "--out", "r.md").returncode == 0
     assert "| pwws |" in (folder / "r.md").read_text()
     assert (
-        json.loads((folder / stockade("report", "runs/a", "--format", "json").stdout.strip()).read_text())["run"]
-        == "a"
+        json.loads((folder / stockade("report", "runs/a", "--format", "json").stdout.strip()).read_text())["run"] == "a"
     )
 
 

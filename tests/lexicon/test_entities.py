@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.entities import ListFinder
 
 from stockade.cli.lexicon import command
 from stockade.core.errors import DataError, OptionError, ResourceMissing
@@ -23,6 +22,7 @@ from stockade.lexicon.entities import (
     single_words,
     table_hash,
 )
+from tests.entities import ListFinder
 
 PLACES = ListFinder({"Paris": "GPE", "London": "GPE", "New York": "GPE", "Monday": "DATE", "Anna": "PERSON"})
 
