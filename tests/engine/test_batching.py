@@ -53,12 +53,20 @@ def test_the_cost_of_a_call_is_measured_on_small_batches() -> None:
     machine that is busy all the time changes nothing.
     """
     for slower in (1, 7):
-        budget = TokenBudget(512)
+        budget = TokenBudget()
         assert budget.call_tokens == 64
         budget.observe(512, slower * 0.512)
         for _ in range(4):
             budget.observe(64, slower * 0.164)
         assert round(budget.call_tokens) == 100
+
+
+def test_nothing_measured_enters_a_fixed_budget() -> None:
+    budget = TokenBudget(512)
+    budget.observe(512, 0.512)
+    for _ in range(9):
+        budget.observe(64, 100.0)
+    assert (budget.tokens, budget.call_tokens) == (512, 64)
 
 
 def test_what_is_left_is_cut_anew_when_the_budget_shrinks() -> None:

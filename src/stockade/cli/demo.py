@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 VICTIMS = ("sentiment-cnn", "sentiment-lstm", "sentiment-bert")
 ATTACKS = ("deepwordbug@textattack", "pwws")
-SECONDS_PER_ATTACK = 30.0
+SECONDS_PER_ATTACK = 300.0
+"""Ten times what the slowest needs on two idle cores: for a machine that is busy, not a budget."""
 HARDENED = "sentiment-cnn"
 DEFENSE = "ranmask:rate=0.7,copies=50"
 TRAINING: dict[str, Any] = {"epochs": 2, "learning_rate": 5e-4, "schedule": "linear"}

@@ -118,6 +118,7 @@ class TokenBudget:
     def __init__(self, fixed: int | None = None, memory: TuningMemory | None = None) -> None:
         remembered = memory.recall() if memory is not None and fixed is None else None
         self._memory = memory
+        self._fixed = fixed is not None
         self.settled = fixed is not None or remembered is not None
         self._ceiling = LARGEST
         self._speeds: dict[int, list[float]] = {}
@@ -126,8 +127,11 @@ class TokenBudget:
 
     @property
     def call_tokens(self) -> float:
-        """How many tokens could be computed in the time that a call takes besides its tokens."""
-        if self._small.batches < _TRIALS or not self._full.batches:
+        """How many tokens could be computed in the time that a call takes besides its tokens.
+
+        A fixed budget promises the same batches on every machine, so nothing measured enters it.
+        """
+        if self._fixed or self._small.batches < _TRIALS or not self._full.batches:
             return self.tokens * _CALL_SHARE
         tokens_meanwhile = self._small.seconds / self._full.seconds * self._full.tokens
         return max(0.0, tokens_meanwhile - self._small.tokens) / self._small.batches

@@ -1,9 +1,9 @@
 """Drives many searches at once and serves their requests together.
 
-Not asyncio: a round is the same on every machine. Each round takes the requests of the oldest searches, as many as fill
-a few batches of the model, answers them and resumes those searches; younger ones wait, and a new one starts only where
-there is room. So texts finish one after the other, few searches are in memory and a killed run loses little. The course
-of a search depends on its answers alone, never on which others run beside it.
+Not asyncio: with a fixed token budget a round is the same on every machine. Each round takes the requests of the oldest
+searches, as many as fill a few batches of the model, answers them and resumes those searches; younger ones wait, and a
+new one starts only where there is room. So texts finish one after the other, few searches are in memory and a killed
+run loses little. The course of a search depends on its answers alone, never on which others run beside it.
 """
 
 from __future__ import annotations
