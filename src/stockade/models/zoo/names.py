@@ -11,7 +11,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from stockade.core.errors import OptionError
+from stockade.core.errors import OptionError, unknown_name
 
 INPUTS = (
     ("W", "Random"),
@@ -80,6 +80,36 @@ FAMILIES = (
 ZOO_NAMES = tuple(name for family in FAMILIES for name in family.names)
 POOL = ZOO_NAMES[:63]
 """The 63 models of the transfer study in its order."""
+_SMALL = (
+    "LSTM-W-Random-1",
+    "LSTM-W-GloVe-1",
+    "LSTM-W-W2vec-1",
+    "LSTM-W-fastText-1",
+    "LSTM-C-Random-1",
+    "LSTM-WC-ELMo-1",
+    "LSTM-W-GloVe-2",
+    "BiLSTM-W-Random-1",
+    "BiLSTM-W-GloVe-1",
+    "BiLSTM-C-Random-1",
+    "BiLSTM-W-GloVe-2",
+    "CNN-W-Random-1",
+    "CNN-W-GloVe-1",
+    "CNN-W-W2vec-1",
+    "CNN-W-fastText-1",
+    "CNN-C-Random-1",
+    "CNN-WC-ELMo-1",
+    "CNN-W-GloVe-2",
+    "BERT-NOPT",
+    "MiniLM-L6",
+)
+POOLS: dict[str, tuple[str, ...]] = {
+    "default": _SMALL,
+    "full": (*(str(name) for name in POOL), "BERT-NOPT", "MiniLM-L3", "MiniLM-L6"),
+}
+"""Models that are trained and compared together, by the name of the pool. `default` has neighbours in every factor of
+the transfer study and needs no files; `full` is the study's pool, and the transformers that stand in for those of its
+own that cannot be had everywhere.
+"""
 
 _BY_TEXT = {str(name).lower(): name for name in ZOO_NAMES}
 
@@ -93,6 +123,13 @@ def parse_zoo_name(text: str) -> ZooName:
     hint = f' Did you mean "{_BY_TEXT[near[0]]}"?' if near else ""
     patterns = "; ".join(family.pattern for family in FAMILIES)
     raise OptionError(f'There is no model "{text}" in the zoo (found: {patterns}).{hint}')
+
+
+def pool_names(pool: str) -> tuple[str, ...]:
+    """The models of a pool."""
+    if pool not in POOLS:
+        raise unknown_name("pool of models", pool, POOLS)
+    return POOLS[pool]
 
 
 def pool_id(name: str | ZooName) -> int:
