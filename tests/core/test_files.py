@@ -84,7 +84,7 @@ def test_folders_are_made_with_their_parents_and_refused_in_one_sentence(tmp_pat
     make_folder(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").is_dir()
     write_text(tmp_path / "file", "")
-    with pytest.raises(RunError, match=r"cannot be written \(.+\)\. Choose another --out\."):
+    with pytest.raises(RunError, match=r"cannot be written \(.+\)\. Choose another folder\."):
         make_folder(tmp_path / "file" / "b")
 
 

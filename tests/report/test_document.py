@@ -80,7 +80,7 @@ def test_a_format_that_there_is_not_and_a_file_that_cannot_be_written(tmp_path: 
     ):
         document.write(tmp_path / "x", "htm")
     with pytest.raises(
-        OptionError, match=r"x cannot be written \(No such file or directory\)\. Choose another --out\."
+        OptionError, match=r"x cannot be written \(No such file or directory\)\. Choose another folder\."
     ):
         document.write(tmp_path / "none" / "x")
     with pytest.raises(OptionError, match=r"cannot be written \(Is a directory\)"):

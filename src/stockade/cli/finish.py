@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from itertools import chain, count
 from pathlib import Path
 
 import click
@@ -58,4 +59,8 @@ def output_folder(out: Path | None, kind: str, resume: bool = False) -> Path:
     """The folder of a job: the one that was named, else a new one with the date in its name."""
     if out is None and resume:
         raise OptionError("--resume needs the job's folder: name it with --out.")
-    return out or Path("runs") / f"{kind}-{datetime.now():%Y%m%d-%H%M%S}"
+    if out is not None:
+        return out
+    dated = f"{kind}-{datetime.now():%Y%m%d-%H%M%S}"
+    names = chain([dated], (f"{dated}-{number}" for number in count(2)))
+    return next(folder for folder in (Path("runs") / name for name in names) if not folder.exists())

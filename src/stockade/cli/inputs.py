@@ -196,5 +196,5 @@ def refuse_beside_resume(context: click.Context, accepted: Collection[str] = ())
             option = next(parameter.opts[0] for parameter in context.command.params if parameter.name == name)
             raise OptionError(
                 f"{option} has no effect on a job that is resumed without MODEL and DATA: everything is taken from "
-                "its folder. Leave it out, or start anew with another --out."
+                "its folder. Leave it out, or start anew with another folder."
             )

@@ -28,7 +28,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another --out.") from None
+        raise RunError(f"{folder} cannot be written ({error.strerror or error}). Choose another folder.") from None
 
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:
@@ -71,7 +71,7 @@ def read_json(path: Path, absent: str) -> Any:
 
 def unreadable(path: Path, reason: object) -> RunError:
     """The error for a file that holds something else than what was written into it."""
-    return RunError(f"{path} cannot be read ({reason}). Restore it from a copy, or start again with another --out.")
+    return RunError(f"{path} cannot be read ({reason}). Restore it from a copy, or start again with another folder.")
 
 
 def write_text(path: Path, text: str) -> None:

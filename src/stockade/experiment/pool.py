@@ -67,7 +67,7 @@ class ModelPool:
 
     def reference(self, name: str) -> object:
         """The model as it was given; the record of a lost Python object is refused."""
-        return findable(self._models[name], f"The model {name}")
+        return findable(self._models[name], f"The model {name}".rstrip())
 
     def bare(self, name: str) -> Classifier:
         """The model without any defense."""
@@ -89,7 +89,7 @@ class ModelPool:
         if name in self._recorded and fingerprint_of(model) != self._recorded[name]:
             raise RunError(
                 f"The model {name} is not the one the job was begun with (another fingerprint): start again with "
-                "another --out."
+                "another folder."
             )
 
 
@@ -152,5 +152,5 @@ class DataPool:
     def _check(self, source: DataSource) -> None:
         if self._recorded is not None and source.fingerprint() != self._recorded:
             raise RunError(
-                f"{reference_of(self._data)} has changed since the job was begun: start again with another --out."
+                f"{reference_of(self._data)} has changed since the job was begun: start again with another folder."
             )

@@ -106,7 +106,7 @@ class Spec(BaseModel):
             place = ".".join(map(str, problem["loc"]))
             raise RunError(
                 f"{path} cannot be read ({place}: {problem['msg']}). Restore it from a copy, or start again with "
-                "another --out."
+                "another folder."
             ) from None
 
     def changed(self, values: Mapping[str, object]) -> Self:

@@ -176,7 +176,7 @@ class ResultStore:
 
     def _damaged(self, reason: object) -> RunError:
         return RunError(
-            f"{self._path} cannot be read ({reason}). Restore it from a copy, or start again with another --out; the "
+            f"{self._path} cannot be read ({reason}). Restore it from a copy, or start again with another folder; the "
             "folder of a single cell of an evaluation can be removed, and a resume makes it again."
         )
 

@@ -146,14 +146,14 @@ def read_manifest(folder: Path) -> Manifest:
 def check_same(folder: Path, recorded: Manifest, spec: Spec, inputs: Mapping[str, Any]) -> None:
     """Refuse to resume a job under another kind, configuration, model or data; say what differs."""
     if recorded.kind != spec.kind:
-        raise RunError(f"{folder} holds a job of the kind {recorded.kind}, not {spec.kind}. Choose another --out.")
+        raise RunError(f"{folder} holds a job of the kind {recorded.kind}, not {spec.kind}. Choose another folder.")
     # As recorded, not as read: what a spec says of the files it uses must be what it was.
     before = {**spec.decisive(recorded.spec), **dict(recorded.inputs)}
     differing = differences(before, {**spec.decisive(spec.described()), **dict(inputs)})
     if differing is not None:
         raise RunError(
             f"{folder} was made with another configuration: {differing}. Resume with the same options, models and "
-            "data, or use another --out."
+            "data, or use another folder."
         )
 
 
@@ -187,7 +187,7 @@ def refuse_existing(folder: Path) -> None:
         return
     if not folder.is_dir() or any(path.name != LOCK for path in folder.iterdir()):
         hint = "Resume it with --resume, or choose" if (folder / MANIFEST).exists() else "Choose"
-        raise RunError(f"{folder} exists already and is not empty. {hint} another --out.")
+        raise RunError(f"{folder} exists already and is not empty. {hint} another folder.")
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise RunError(
-                f"Another process is working on {folder}. Wait for it to end, or use another --out."
+                f"Another process is working on {folder}. Wait for it to end, or use another folder."
             ) from None
         yield
 

@@ -198,7 +198,7 @@ class EntityTable:
         try:
             Path(path).write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         except OSError as error:
-            raise DataError(f"{path} cannot be written ({error.strerror or error}). Choose another --out.") from None
+            raise DataError(f"{path} cannot be written ({error.strerror or error}). Choose another folder.") from None
 
     @classmethod
     def read(cls, path: str | Path) -> EntityTable:

@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Literal
 from stockade.core.errors import OptionError, unknown_name
 from stockade.core.text import valid_unicode
 from stockade.report.examples import Examples, Tone, Words
+from stockade.report.heat_map import HeatMap
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -225,7 +226,7 @@ class Details:
     unfolded: bool = False
 
 
-Block = Heading | Paragraph | Note | Bullets | Table | Plot | Words | Examples | Details
+Block = Heading | Paragraph | Note | Bullets | Table | Plot | HeatMap | Words | Examples | Details
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +315,7 @@ class Document:
         try:
             Path(path).write_text(content, encoding="utf-8")
         except OSError as error:
-            raise OptionError(f"{path} cannot be written ({error.strerror or error}). Choose another --out.") from None
+            raise OptionError(f"{path} cannot be written ({error.strerror or error}). Choose another folder.") from None
         return Path(path)
 
     def _repr_html_(self) -> str:

@@ -86,7 +86,7 @@ class Checkpoints:
         if about["fingerprint"] != self._fingerprint:
             raise RunError(
                 f"{path} is the checkpoint of another training (another model, data or options); it is left as it "
-                "is. Resume with the same options, or use another --out."
+                "is. Resume with the same options, or use another folder."
             )
         self._load_network(path, _under("model.", tensors))
         self._load_optimiser(tensors, about["optimiser"])
@@ -126,7 +126,7 @@ class Checkpoints:
             raise RunError(
                 f"{path} was saved by another architecture: {differing[0]} differs from this model's"
                 f"{f' and so do {len(differing) - 1} more' if len(differing) > 1 else ''}. It is left as it is; name "
-                "the same architecture and sizes, or use another --out."
+                "the same architecture and sizes, or use another folder."
             )
         self._network.load_state_dict(tensors)
 
@@ -154,7 +154,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             return json.loads(about), {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
     except Exception as error:
         raise RunError(
-            f"The checkpoint {path} cannot be read ({error}). Restore it from a copy, or use another --out."
+            f"The checkpoint {path} cannot be read ({error}). Restore it from a copy, or use another folder."
         ) from None
 
 

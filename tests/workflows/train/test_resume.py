@@ -240,7 +240,7 @@ def test_folders_of_other_people_are_refused(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "thesis.tex").write_text("years of work")
     for resume in (False, True):
-        with pytest.raises(RunError, match=r"exists already and is not empty. Choose another --out"):
+        with pytest.raises(RunError, match=r"exists already and is not empty. Choose another folder"):
             train_tiny(tmp_path / "m", options=OPTIONS, resume=resume)
 
 

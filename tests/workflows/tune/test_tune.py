@@ -160,7 +160,7 @@ def test_other_options_are_another_search(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="eot_samples was 3, now 5"):
         search(tmp_path / "a", ranges=RATES, eot_samples=5, resume=True)
     (tmp_path / "a/manifest.json").write_text('{"defense": ')
-    with pytest.raises(RunError, match=r"manifest.json cannot be read .* start again with another --out"):
+    with pytest.raises(RunError, match=r"manifest.json cannot be read .* start again with another folder"):
         search(tmp_path / "a", ranges=RATES, resume=True)
 
 

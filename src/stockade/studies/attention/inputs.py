@@ -301,7 +301,7 @@ class AttentionInputs:
         if fingerprint_of(model) != victim.fingerprint:
             raise RunError(
                 f"The model {victim.name} is not the one the study was begun with (another fingerprint): start again "
-                "with another --out."
+                "with another folder."
             )
         return model
 

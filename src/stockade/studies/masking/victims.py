@@ -194,7 +194,7 @@ class MaskingInputs:
         if fingerprint_of(classifier) != victim.fingerprint:
             raise RunError(
                 f"The model {victim.name} is not the one the study was begun with (another fingerprint): start again "
-                "with another --out."
+                "with another folder."
             )
         self._data.hold_to(fingerprint)
         return classifier, self._data.examples(classifier.labels)

@@ -112,7 +112,7 @@ class EvaluationInputs:
         if fingerprint_of(classifier) != fingerprint:
             raise RunError(
                 f"{chain.name} around {name} is not what the evaluation was begun with (another fingerprint; has a "
-                "file changed that it reads?): start again with another --out."
+                "file changed that it reads?): start again with another folder."
             )
         return classifier
 
