@@ -35,8 +35,9 @@ class FakeTagger:
 
 @pytest.fixture(autouse=True)
 def language(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stockade.attacks.pwws.load_wordnet", FakeWordNet)
-    monkeypatch.setattr("stockade.attacks.pwws.load_tagger", FakeTagger)
+    for module in ("stockade.attacks.pwws", "stockade.lexicon.synonyms"):
+        monkeypatch.setattr(f"{module}.load_wordnet", FakeWordNet)
+        monkeypatch.setattr(f"{module}.load_tagger", FakeTagger)
 
 
 def test_words_are_replaced_in_order_of_weighted_saliency_until_the_label_changes() -> None:

@@ -25,8 +25,9 @@ WEIGHTS = {"film": 1.0, "picture": 0.9, "movie": 0.8, "rome": -1.0, "monday": -1
 
 @pytest.fixture(autouse=True)
 def language(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stockade.attacks.pwws.load_wordnet", FakeWordNet)
-    monkeypatch.setattr("stockade.attacks.pwws.load_tagger", FakeTagger)
+    for module in ("stockade.attacks.pwws", "stockade.lexicon.synonyms"):
+        monkeypatch.setattr(f"{module}.load_wordnet", FakeWordNet)
+        monkeypatch.setattr(f"{module}.load_tagger", FakeTagger)
     monkeypatch.setattr("stockade.attacks.pwws.finder_name", lambda: FINDER.name)
     monkeypatch.setattr("stockade.attacks.pwws.load_finder", lambda: FINDER)
 

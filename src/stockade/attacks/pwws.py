@@ -33,7 +33,7 @@ from stockade.core.errors import DataError
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.registry import published
-from stockade.core.text import Text, is_single_word, match_case
+from stockade.core.text import Text, match_case
 from stockade.engine.requests import ClassNames, Score
 from stockade.lexicon.entities import (
     EntityTable,
@@ -46,6 +46,7 @@ from stockade.lexicon.entities import (
 )
 from stockade.lexicon.pos import load_tagger, wordnet_pos
 from stockade.lexicon.stopwords import StopList
+from stockade.lexicon.synonyms import same_pos_synonyms, usable_synonyms
 from stockade.lexicon.wordnet import load_wordnet
 
 _TEXTATTACK = {"same_pos": "any", "stop_words": "nltk-cased", "choose_again": True, "weight": "score"}
@@ -151,14 +152,16 @@ class PWWS(WordAttack):
     def _synonyms(self, text: Text, indices: Sequence[int]) -> dict[int, Sequence[str]]:
         wordnet = load_wordnet()
         if self.same_pos == "any":
-            return {i: _usable(text.words[i], wordnet.synonyms(text.words[i])) for i in indices}
+            return {i: usable_synonyms(text.words[i], wordnet.synonyms(text.words[i])) for i in indices}
+        if self.same_pos == "coarse":
+            return same_pos_synonyms(text.words, indices)
         tagger = load_tagger()
         tags = tagger.tag(text.words)
         synonyms: dict[int, Sequence[str]] = {}
         for i in indices:
             word, pos = text.words[i], wordnet_pos(tags[i])
-            synonyms[i] = [] if pos is None else _usable(word, wordnet.synonyms(word, pos))
-            if synonyms[i] and pos is not None and self.same_pos == "fine":
+            synonyms[i] = [] if pos is None else usable_synonyms(word, wordnet.synonyms(word, pos))
+            if synonyms[i] and pos is not None:
                 lemmas = set(wordnet.lemmas(word.lower(), pos))
                 fine = tagger.tag_candidates(text.words, i, synonyms[i])
                 synonyms[i] = [
@@ -173,13 +176,6 @@ def softmax(values: Sequence[float]) -> list[float]:
     largest = max(values)
     powers = [math.exp(value - largest) for value in values]
     return [power / sum(powers) for power in powers]
-
-
-def _usable(word: str, synonyms: Sequence[str]) -> list[str]:
-    """Single words in the case of the word they replace, each once."""
-    cased = dict.fromkeys(match_case(synonym, word) for synonym in synonyms if is_single_word(synonym))
-    cased.pop(word, None)
-    return list(cased)
 
 
 async def entity_swaps(path: str, example: Example) -> dict[int, list[str]]:

@@ -79,8 +79,8 @@ class Rule:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes a rule the same as another one: its label, and its words in lower case."""
-        return self.label, self.word.lower(), self.replacement.lower()
+        """What makes a rule the same as another one: its label, its word in whatever case, its replacement."""
+        return self.label, self.word.lower(), self.replacement
 
 
 @dataclass(frozen=True)
