@@ -19,6 +19,7 @@ from stockade.report.document import (
     strong,
 )
 from stockade.report.examples import Bar, Example, Examples, Filter, Version, Word, Words
+from stockade.report.heat_map import HeatMap
 
 SVG = '<svg width="20" height="10"><rect width="20" height="10"/></svg>'
 HOSTILE = "<script>alert('{0}')</script><img src=x onerror=alert(1)> [l](javascript:x) `**|{0}\x1b[2J \"'>"
@@ -47,6 +48,15 @@ def every_block(text: Callable[[str], str] = str, svg: Callable[[], str] = lambd
                 caption=text("caption"),
             ),
             Plot(svg, caption=text("plot"), name=text("rates")),
+            HeatMap(
+                rows=(text("cnn"), text("lstm")),
+                columns=(text("first"), text("second")),
+                values=((0.25, None), (-0.5, 1.0)),
+                title=text("map"),
+                caption=text("legend"),
+                row_groups=(text("flat"), text("deep")),
+                column_groups=(text("left"), text("right")),
+            ),
             Note(text("aside"), kind="aside"),
             Bullets((text("first bullet"), (text("second bullet"), code(text("code"))))),
             Words(

@@ -39,7 +39,7 @@ def test_json_of_a_document_without_data_has_every_block() -> None:
     assert content["about"] == "Model model on data"
     kinds = [block["block"] for block in content["blocks"]]
     assert set(kinds) == {
-        *("note", "paragraph", "heading", "table", "plot", "bullets", "words", "examples", "details"),
+        *("note", "paragraph", "heading", "table", "plot", "heatmap", "bullets", "words", "examples", "details"),
     }
     table = next(block for block in content["blocks"] if block["block"] == "table")
     assert table["rows"][0] == ["pwws", {"block": "cell", "text": "82.0 %", "detail": "69–90", "tone": "bad"}]

@@ -36,6 +36,15 @@ paragraph with `command`
 
 caption
 
+**map**
+
+| % | first | second |
+| --- | ---: | ---: |
+| cnn | 25 |  |
+| lstm | -50 | 100 |
+
+legend
+
 aside
 
 - first bullet

@@ -31,6 +31,13 @@ pwws   82.0 % (69–90)
 bae-r          12.0 %
 caption
 
+map
+%        1   2
+cnn     25
+lstm   -50 100
+1 first · 2 second
+legend
+
 aside
 • first bullet
 • second bulletcode

@@ -24,6 +24,7 @@ from stockade.report.document import (
     without_empty_sections,
 )
 from stockade.report.examples import Example, Examples, Marked, Words
+from stockade.report.heat_map import HeatMap
 
 _BEFORE = {"warning": "> **Warning:** ", "finding": "- ", "info": "", "aside": ""}
 
@@ -65,6 +66,10 @@ def _block(block: Block) -> Iterator[str]:
             yield f"**{markdown(block.title)}**" if block.title else ""
             yield _table(block)
             yield _prose(block.caption)
+        case HeatMap():
+            yield f"**{markdown(block.title)}**" if block.title else ""
+            yield _table(_heat_table(block))
+            yield _prose(block.caption)
         case Words():
             yield f"**{markdown(block.title)}**" if block.title else ""
             yield "\n".join(f"- {markdown(name)}: {_marked(words)}" for name, words in block.rows)
@@ -90,6 +95,12 @@ def _table(table: Table) -> str:
     rules = ["---:" if table.is_numeric(column) else "---" for column in range(len(table.columns))]
     lines = [map(markdown, table.columns), rules, *(map(_cell, row) for row in table.cells)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _heat_table(block: HeatMap) -> Table:
+    """The numbers of a heat map."""
+    rows = [(name, *map(block.text, values)) for name, values in zip(block.rows, block.values, strict=True)]
+    return Table(("%" if block.percent else "", *block.columns), rows)
 
 
 def _cell(cell: Cell) -> str:

@@ -27,6 +27,7 @@ from stockade.report.document import (
     without_empty_sections,
 )
 from stockade.report.examples import Example, Examples, Marked, Tone, Words
+from stockade.report.heat_map import HeatMap
 
 PIPE_WIDTH = 160
 _ANY_WIDTH = 10_000
@@ -40,6 +41,8 @@ _TONES: dict[Tone, str] = {
 }
 _SPANS = {"plain": "", "code": "cyan", "strong": "bold"}
 _PIECES = {"same": "", "replace": "bold red", "insert": "bold green", "delete": ""}
+_HEAT = ("dim", "", "bold")
+"""Small, middling and large numbers of a heat map."""
 _STRUCK = "dim strike"
 _SENTENCES = (Paragraph, Note, Bullets)
 
@@ -102,6 +105,8 @@ def _block(block: Block, console: Console) -> None:
                 _print(console, Line("• "), _prose(item), unbroken=_has_code(item))
         case Table():
             _table(block, console)
+        case HeatMap():
+            _heat_map(block, console)
         case Words():
             if block.title:
                 _print(console, _line(block.title, "dim"))
@@ -139,6 +144,29 @@ def _rich_table(table: Table, details: bool) -> RichTable:
 def _cell(cell: Cell, detail: bool) -> Line:
     shown = _line(f" ({cell.detail})", "dim") if cell.detail and detail else Line()
     return Line.assemble(_line(cell.text, _TONES[cell.tone]), shown)
+
+
+def _heat_map(block: HeatMap, console: Console) -> None:
+    """The numbers under the numbers of the columns, large ones in bold; nothing but a sentence if they do not fit."""
+    if block.title:
+        _print(console, _line(block.title, "bold"))
+    drawn = RichTable(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    drawn.add_column(Line("%" if block.percent else ""))
+    same_names = tuple(block.rows) == tuple(block.columns)
+    for number in range(len(block.columns)):
+        drawn.add_column(Line(str(number + 1)), justify="right", no_wrap=True)
+    for number, (name, cells) in enumerate(zip(block.rows, block.cells, strict=True), 1):
+        numbers = [_line(cell.text, _HEAT[int(2.99 * abs(cell.depth or 0.0))]) for cell in cells]
+        drawn.add_row(_line(f"{number} {name}" if same_names else name), *numbers)
+    if Measurement.get(console, console.options.update(width=_ANY_WIDTH), drawn).maximum > console.width:
+        size = f"{len(block.rows)} × {len(block.columns)}"
+        _print(console, _line(f"{size} numbers, too many for this screen: they are on the page.", "dim"))
+        return
+    console.print(drawn)
+    if not same_names:
+        _print(console, _line(" · ".join(f"{number} {name}" for number, name in enumerate(block.columns, 1)), "dim"))
+    if block.caption:
+        _print(console, _prose(block.caption, "dim"), unbroken=_has_code(block.caption))
 
 
 def _examples(block: Examples, console: Console) -> None:
