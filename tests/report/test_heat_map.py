@@ -67,9 +67,9 @@ def test_the_terminal_numbers_models_that_are_rows_and_columns_once() -> None:
     stream = io.StringIO()
     shown(square(2)).to_terminal(Console(file=stream, width=100, color_system=None))
     assert [line.rstrip() for line in stream.getvalue().splitlines()[-3:]] == [
-        "%          1  2",
-        "1 model-0  0 50",
-        "2 model-1  0 50",
+        "%         1  2",
+        "1 model-0 0 50",
+        "2 model-1 0 50",
     ]
 
 

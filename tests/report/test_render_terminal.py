@@ -32,9 +32,9 @@ bae-r          12.0 %
 caption
 
 map
-%        1   2
-cnn     25
-lstm   -50 100
+%      1   2
+cnn   25
+lstm -50 100
 1 first · 2 second
 legend
 
