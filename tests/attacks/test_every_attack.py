@@ -22,8 +22,11 @@ from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import RandomVictim, WeightVictim
 
 WHITE_BOX = ("hotflip", "gs-gr", "gs-ec", "asmin-gr", "asmin-ec", "asmax-gr", "asmax-ec")
-BLACK_BOX = [name for name in attacks() if name not in WHITE_BOX]
-EVERY_PRESET = [f"{name}@{preset}" for name, entry in attacks().items() for preset in entry.presets]
+NEEDS_FILE = ("rules",)  # see test_rules.py
+BLACK_BOX = [name for name in attacks() if name not in (*WHITE_BOX, *NEEDS_FILE)]
+EVERY_PRESET = [
+    f"{name}@{preset}" for name, entry in attacks().items() for preset in entry.presets if name not in NEEDS_FILE
+]
 LANGUAGE = LanguageModels()
 
 

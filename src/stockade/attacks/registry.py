@@ -62,6 +62,8 @@ ATTACKS = Registry(
         "list": "stockade.attacks.synonym_list:SynonymList",
         "pwws": "stockade.attacks.pwws:PWWS",
         "random": "stockade.attacks.random_word:RandomWord",
+        "random-synonyms": "stockade.attacks.random_synonyms:RandomSynonyms",
+        "rules": "stockade.attacks.rules:Rules",
         "textfooler": "stockade.attacks.textfooler:TextFooler",
     },
     entry=Entry,

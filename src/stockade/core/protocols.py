@@ -6,7 +6,7 @@ defenses need, and a model that lacks it is refused in one sentence.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -325,3 +325,19 @@ class ResourcefulAttack(Protocol):
 
     def resources(self) -> Mapping[str, str]:
         """Names and fingerprints of what it will use; an error here ends the command before anything is attacked."""
+
+
+@runtime_checkable
+class ClassBoundAttack(Protocol):
+    """An attack that is made for certain classes, such as one that reads rules from a file."""
+
+    def check_classes(self, classes: Sequence[str], present: Collection[str]) -> None:
+        """Raise an error if the attack does not fit; asked before anything is attacked.
+
+        Parameters
+        ----------
+        classes
+            The model's classes, in order.
+        present
+            Those that the data have.
+        """

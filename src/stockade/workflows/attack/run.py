@@ -13,7 +13,7 @@ from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.errors import RunError, unknown_name
 from stockade.core.example import Example, Scores
-from stockade.core.protocols import Classifier
+from stockade.core.protocols import ClassBoundAttack, Classifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
 from stockade.datasets.examples import ExampleSet
@@ -83,6 +83,10 @@ def attack_examples(
         "data": describe_data(spec.data, examples),
         "neighbours": None if neighbours is None else neighbours.fingerprint(),
     }
+    present = [name for name, count in examples.label_counts.items() if count]
+    for attack in spec.attacks:
+        if isinstance(attack.attack, ClassBoundAttack):
+            attack.attack.check_classes(classifier.labels, present)
     with begin(folder, spec, inputs, resume=resume) as workspace:
         result = AttackResult.of(workspace)
         try:
