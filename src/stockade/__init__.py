@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stockade.experiment.result import Result, Verification
     from stockade.kinds import load, resume
     from stockade.models.adapters import load_model, register_model
+    from stockade.models.ensemble import ensemble
     from stockade.studies import study
     from stockade.studies.frame import StudyResult
     from stockade.workflows.attack import attack
@@ -68,6 +69,7 @@ _HOMES = {
     "attack": "stockade.workflows.attack",
     "certify": "stockade.workflows.certify",
     "defend": "stockade.workflows.defend",
+    "ensemble": "stockade.models.ensemble",
     "evaluate": "stockade.workflows.evaluate",
     "fit_detector": "stockade.workflows.detector",
     "load": "stockade.kinds",
@@ -106,6 +108,7 @@ __all__ = [
     "attack",
     "certify",
     "defend",
+    "ensemble",
     "evaluate",
     "fit_detector",
     "load",

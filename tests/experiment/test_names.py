@@ -31,3 +31,9 @@ def test_models_may_come_alone_in_a_list_or_with_names() -> None:
     assert models_by_name({"mine": predict}) == {"mine": predict}
     pair = (predict, "its tokenizer")
     assert models_by_name(pair) == {"predict": pair}
+
+
+def test_an_ensemble_is_called_after_its_members() -> None:
+    assert name_models(["ensemble:builtin:sentiment-cnn,models/lstm/"], None) == ("sentiment-cnn+lstm",)
+    many = ",".join(f"models/{number}-with-quite-a-long-name" for number in range(7))
+    assert name_models([f"ensemble:{many}"], None) == ("ensemble-of-7",)

@@ -210,6 +210,14 @@ def test_code_that_only_the_folder_names_is_not_run(tmp_path: Path) -> None:
     check_trust(tmp_path, code, trusted=False, vouched={"model"})
     with pytest.raises(RunError, match=r"runs python:victim:predict.*--trust-run"):
         check_trust(tmp_path, code, trusted=False)
+    for hidden in (
+        "ensemble:builtin:sentiment-cnn,python:victim:predict",
+        'ensemble:"ensemble:a, python:victim:predict",b',
+    ):
+        check_trust(tmp_path, toy(model=hidden), trusted=False, vouched={"model"})
+        with pytest.raises(RunError, match=r"runs python:victim:predict.*--trust-run"):
+            check_trust(tmp_path, toy(model=hidden), trusted=False)
+    check_trust(tmp_path, toy(model="ensemble:builtin:sentiment-cnn,models/a"), trusted=False)
     pickled = toy(model_options=ModelOptions(allow_pickle=True))
     with pytest.raises(RunError, match="--allow-pickle"):
         check_trust(tmp_path, pickled, trusted=False)

@@ -19,10 +19,12 @@ from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.defenses.registry import NamedDefense
 from stockade.engine.batching import TuningMemory
 from stockade.models.adapters import load_model
+from stockade.models.ensemble_reference import SCHEME, single_models
 
 PYTHON_OBJECT = "a Python object"
 """How the reference of something begins that was given as an object, and that nobody can find again by name."""
 _MODEL_NAME = re.compile(r"[\w.+-]+")
+_LONGEST_NAME = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +102,8 @@ def defenses_around(model: object, defenses: Sequence[NamedDefense] | None) -> l
 
     One that only acts in training must be among those that the model's folder was trained with.
     """
-    recorded = load_defenses(Path(model)) if isinstance(model, str | Path) else []
+    is_folder = isinstance(model, str | Path) and not str(model).startswith(SCHEME)  # an ensemble is of bare models
+    recorded = load_defenses(Path(str(model))) if is_folder else []
     if defenses is None:
         return recorded
     trained = {defense.name for defense in recorded}
@@ -232,8 +235,10 @@ def unique_names(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _last_part(model: object) -> str:
-    """Of a reference what stands last; of an object its name or that of its class."""
+    """Of a reference what stands last, of an ensemble that of all members; of an object its name or its class's."""
     if isinstance(model, str | Path):
-        return Path(str(model).rstrip("/").rpartition(":")[2]).name
+        models = [Path(single.rstrip("/").rpartition(":")[2]).name for single in single_models(str(model))]
+        name = "+".join(models)
+        return name if len(models) == 1 or len(name) <= _LONGEST_NAME else f"ensemble-of-{len(models)}"
     named = model[0] if isinstance(model, tuple | list) and model else model
     return str(getattr(named, "__name__", type(named).__name__))

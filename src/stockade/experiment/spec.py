@@ -18,6 +18,7 @@ from stockade.attacks.registry import NamedAttack, make_attacks
 from stockade.core.errors import OptionError, RunError, StockadeError
 from stockade.defenses.registry import NamedDefense, make_defenses
 from stockade.experiment.inputs import DataOptions, ModelOptions, is_lost_object, reference_of
+from stockade.models.ensemble_reference import single_models
 from stockade.models.language import LanguageModels
 
 
@@ -153,8 +154,11 @@ class Spec(BaseModel):
             return "loads a model with --allow-pickle or --trust-remote-code"
         for name in type(self).model_fields:
             for value in _flat(getattr(self, name)):
-                if isinstance(value, str) and value.startswith("python:") and name not in vouched:
-                    return f"runs {value}"
+                if name in vouched or not isinstance(value, str):
+                    continue
+                for model in single_models(value):
+                    if model.startswith("python:"):
+                        return f"runs {model}"
         return None
 
 

@@ -2,6 +2,8 @@
 
     adapters.py                             from a reference or an object to a classifier
     builtin.py, pretrained.py, python.py    the adapters: built-in victims, Hugging Face, functions and estimators
+    ensemble.py, ensemble_reference.py,
+    mean_logits.py, calibration.py          several models as one
     huggingface.py, encoding.py             a Hugging Face classifier; texts to tensors
     masking.py                              copies of a text with words hidden
     word_tokens.py, input_vectors.py,

@@ -3,6 +3,7 @@
 | model | adapter |
 |---|---|
 | `builtin:NAME` | `builtin`: a classifier that comes with the installation |
+| `ensemble:A,B,…` | `ensemble`: the mean of the logits of several models |
 | a folder, a hub name, `(model, tokenizer)`, a text-classification pipeline | `huggingface` |
 | `python:package.module:attribute`, a function, an estimator with `predict_proba`, a `Classifier` | `python` |
 
@@ -27,6 +28,7 @@ from stockade.core.registry import home_of, load_class
 
 _ADAPTERS = {
     "builtin": "stockade.models.builtin:BuiltinAdapter",
+    "ensemble": "stockade.models.ensemble:EnsembleAdapter",
     "huggingface": "stockade.models.pretrained:HuggingFaceAdapter",
     "python": "stockade.models.python:PythonAdapter",
 }
@@ -167,9 +169,9 @@ def load_model(
     Parameters
     ----------
     reference : str, Path or object
-        `builtin:NAME`, `python:package.module:attribute`, a folder or a name on the Hugging Face hub; or the model
-        itself: a function of a list of texts, an estimator with `predict_proba`, `(model, tokenizer)`, a
-        text-classification pipeline, a `Classifier`.
+        `builtin:NAME`, `python:package.module:attribute`, `ensemble:A,B`, a folder or a name on the Hugging Face hub;
+        or the model itself: a function of a list of texts, an estimator with `predict_proba`, `(model, tokenizer)`,
+        a text-classification pipeline, a `Classifier`.
     labels : sequence of str, optional
         Names of the classes in the order of the model's columns, in place of the model's own.
     device : str, optional

@@ -65,11 +65,12 @@ def read_answer(
     broken: NDArray[np.bool_] = np.logical_not(np.isfinite(values).all(axis=1))
     values = np.where(broken[:, None], np.nan, values)
     if outputs == "logits":
-        return _softmax(values), names
+        return softmax(values), names
     return _checked(values, broken), names
 
 
-def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probabilities of a row of logits each."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
     return shares
