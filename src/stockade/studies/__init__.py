@@ -97,7 +97,7 @@ def study(
         What only this study has: `stockade study NAME --help` lists them. Those that only concern its analysis may
         change on a resume.
     """
-    from stockade.core.errors import OptionError, unknown_name
+    from stockade.core.errors import unknown_name
     from stockade.experiment.progress import Runtime
 
     shared = {
@@ -121,9 +121,7 @@ def study(
         differing = {option: value for option, value in shared.items() if value != fields[option].default}
         result = _resume(workflow, Path(out), runtime, trust, data, {**differing, **options})
         return result
-    if models is None or data is None:
-        missing = "MODEL and DATA are" if models is None else "DATA is"
-        raise OptionError(f"{missing} missing, as in: stockade study {name} builtin:sentiment-cnn builtin:reviews")
+    models, data = workflow.spec.find_inputs(models, data, options)
     result = workflow.start(
         workflow.spec.of(models=models, data=data, **shared, **options), out, runtime, resume=resume
     )

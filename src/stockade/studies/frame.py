@@ -84,6 +84,25 @@ class StudySpec(ModelSpec):
         """The fields that only this study has."""
         return tuple(name for name in cls.model_fields if name not in StudySpec.model_fields)
 
+    @classmethod
+    def find_inputs(cls, models: object, data: object, options: Mapping[str, Any]) -> tuple[object, object]:
+        """The models and data of a new study, which must both have been named.
+
+        A study whose options can say where they are (a pool, the folder of another study) finds them here.
+
+        Parameters
+        ----------
+        models, data
+            What the user named; None for what is missing. A single name on the command line is that of a model.
+        options
+            The options of this study that were set.
+        """
+        if models is None or data is None:
+            missing = "MODEL and DATA are" if models is None else "DATA is"
+            example = f"stockade study {cls.study()} builtin:sentiment-cnn builtin:reviews"
+            raise OptionError(f"{missing} missing, as in: {example}")
+        return models, data
+
     @field_validator("models")
     @classmethod
     def _as_many_as_it_takes(cls, models: Mapping[str, object]) -> Mapping[str, object]:
