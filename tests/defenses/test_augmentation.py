@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from stockade.attacks.registry import NamedAttack
-from stockade.core.errors import ModelError, OptionError, RunError
+from stockade.core.errors import DataError, ModelError, OptionError, RunError
 from stockade.core.example import Example
 from stockade.core.protocols import Attack
 from stockade.core.records import Outcome
@@ -22,6 +22,7 @@ from stockade.defenses.augmentation import Augmentation, attacked_texts, load_vi
 from stockade.defenses.chain import combined_objective, combined_rewrite
 from stockade.defenses.registry import make_defense
 from stockade.engine.requests import Score
+from stockade.lexicon.rules import Rule, RuleSet, load_rules, rules_hash, write_rules
 from stockade.training.objective import RewritingDefense
 from tests.defenses.adversarial_kit import CLASSES
 from tests.toys import WeightVictim
@@ -240,3 +241,80 @@ def test_the_texts_that_are_kept_are_drawn_apart_from_those_that_are_attacked() 
         attacked, originals = defense.attacked_rows(texts, seed), defense.original_rows(40, 20, seed)
         assert len(attacked) == len(originals) == 20
         assert 0 < len(set(attacked) & set(originals)) < 20
+
+
+@pytest.fixture
+def rules(tmp_path: Path) -> str:
+    path = tmp_path / "rules.jsonl"
+    found = (
+        Rule("positive", "good", "decent", 2.0),
+        Rule("positive", "film", "movie", 1.0),
+        Rule("negative", "bad", "poor", 1.0),
+    )
+    write_rules(path, RuleSet(found))
+    return str(path)
+
+
+def test_rules_change_each_text_by_the_rules_of_its_own_class(rules: str) -> None:
+    texts: list[TextInput] = [
+        "A good bad film",
+        "a good bad film",
+        "nothing to change",
+        "bad film",
+        ("so", "a good film"),
+    ]
+    inputs, labels = Augmentation(rules=rules, max_changed=0.5).rewrite(texts, [1, 0, 1, 0, 1], CLASSES, 0)
+    assert inputs[:5] == texts
+    assert inputs[5:] == ["A decent bad movie", "a good poor film", ("so", "a decent film")]
+    assert labels == [1, 0, 1, 0, 1, 1, 0, 1]
+    short, _ = Augmentation(rules=rules, max_changed=0.5, words=1).rewrite(texts, [1, 0, 1, 0, 1], CLASSES, 0)
+    assert short[7] == "poor film"
+    fewer, _ = Augmentation(rules=rules, max_changed=0.25).rewrite(texts, [1, 0, 1, 0, 1], CLASSES, 0)
+    assert fewer[5:] == ["A decent bad film", "a good poor film"]
+
+
+def test_rules_that_replace_keep_the_number_of_texts(rules: str) -> None:
+    texts: list[TextInput] = [f"a good film number{i}" for i in range(20)]
+    inputs, labels = Augmentation(rules=rules, variant="replace").rewrite(texts, [1] * 20, CLASSES, 3)
+    assert len(inputs) == len(labels) == 20
+    assert sum("decent" in text for text in inputs) == 10
+
+
+def test_rules_that_do_not_fit_are_refused(rules: str, tmp_path: Path) -> None:
+    with pytest.raises(
+        OptionError, match=r"\(for positive, negative\) change none of the 2 training texts of the classes"
+    ):
+        Augmentation(rules=rules).rewrite(["nothing to change here", "nor here"], [1, 0], CLASSES, 0)
+    with pytest.raises(
+        DataError, match=r'"positive" \(found: positive, negative\), which is no class of the data \(x, y'
+    ):
+        Augmentation(rules=rules).rewrite(TEXTS, LABELS, ("x", "y"), 0)
+    with pytest.raises(DataError, match="There is no file of rules"):
+        Augmentation(rules=str(tmp_path / "none")).resources()
+    with pytest.raises(OptionError, match="leave out one of the options rules and model"):
+        make_defense(f"augmentation:rules={rules},model=toy")
+    with pytest.raises(OptionError, match="expected a share of the words above 0"):
+        make_defense(f"augmentation:rules={rules},max_changed=30")
+
+
+def test_a_training_is_not_resumed_with_other_rules(rules: str, tmp_path: Path) -> None:
+    words = sorted({word for text, _ in rows(60) for word in text.split()})
+    write_rules(rules, RuleSet(tuple(Rule("positive", word, "decent", 1.0) for word in words if word != "decent")))
+
+    def run(resume: bool = False, stop: int | None = None) -> Any:
+        def watch(progress: Any) -> None:
+            if progress.done == stop:
+                raise RuntimeError("power cut")
+
+        defenses = [make_defense(f"augmentation:rules={rules},max_changed=1")]
+        return train_tiny(tmp_path / "m", defenses=defenses, resume=resume, observer=watch)
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        run(stop=3)
+    before = Path(rules).read_bytes()
+    write_rules(rules, RuleSet(load_rules(rules).rules[:-1]))
+    with pytest.raises(RunError, match=r"files\.augmentation\.rules was .*, now"):
+        run(resume=True)
+    Path(rules).write_bytes(before)
+    trained = run(resume=True)
+    assert trained.manifest.inputs["files"] == {"augmentation": {"rules": rules_hash(rules)}}

@@ -1,12 +1,14 @@
-"""Adversarial data augmentation: train on texts that an attack has changed."""
+"""Adversarial data augmentation: train on texts that an attack, or a file of replacement rules, has changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from stockade.attacks.registry import NamedAttack, make_attack
+from stockade.attacks.rules import BUDGET, rule_labels
+from stockade.attacks.word_attack import check_max_changed
 from stockade.core.errors import BudgetExhausted, ModelError, OptionError, RunError, SearchStopped, StockadeError
 from stockade.core.example import Example
 from stockade.core.protocols import Classifier
@@ -17,6 +19,7 @@ from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Score, VisibleWords
 from stockade.engine.scheduler import Scheduler, Search
+from stockade.lexicon.rules import apply_rules, load_rules, rules_hash
 from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels
 
@@ -35,6 +38,9 @@ class Augmentation:
     Texts that the attacked model gets wrong are taken as they are. PWWS is the default because it is fast: its
     candidates are looked up, not computed by a language model, and it asks the model about all of them at once.
 
+    With a file of rules no model is attacked: each text is changed by the rules of its own class, and texts that no
+    rule changes are left out.
+
     Differences to the papers: texts come from one attack on the trained model, not anew in every epoch.
 
     Parameters
@@ -43,6 +49,10 @@ class Augmentation:
         The trained model that is attacked: its folder.
     attack
         The attack, with options and preset as everywhere.
+    rules
+        Word replacement rules to apply in place of an attack: a file that `stockade rules mine` wrote.
+    max_changed
+        With rules: the largest share of the words that they may change.
     variant
         `add` attacks all texts and adds the results to the data. `replace` attacks a random half of the texts and
         trains on the results together with another random half of the originals, so that there are as many texts as
@@ -55,6 +65,8 @@ class Augmentation:
 
     model: str = ""
     attack: str = "pwws"
+    rules: str = ""
+    max_changed: float = BUDGET
     variant: Variant = "add"
     words: int = 3
     budget: int | None = None
@@ -64,15 +76,33 @@ class Augmentation:
             raise OptionError(
                 f"augmentation attacks texts of {self.words} words with a budget of {self.budget}, expected at least 1."
             )
+        if self.rules and self.model:
+            raise OptionError(
+                f"augmentation changes texts by the rules of {self.rules} or by an attack on {self.model}, not by "
+                "both: leave out one of the options rules and model."
+            )
+        check_max_changed(self.max_changed)
+
+    def resources(self) -> Mapping[str, str]:
+        """The fingerprint of the rules, which a resumed training compares."""
+        return {"rules": rules_hash(self.rules)} if self.rules else {}
 
     def rewrite(
         self, inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
     ) -> tuple[list[TextInput], list[int]]:
         """The texts to train on, with the numbers of their classes."""
+        rows, changed = (self._ruled if self.rules else self._attacked)(inputs, labels, classes, seed)
+        originals = self.original_rows(len(inputs), len(rows), seed)
+        return [*(inputs[row] for row in originals), *changed], [labels[row] for row in (*originals, *rows)]
+
+    def _attacked(
+        self, inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
+    ) -> tuple[list[int], list[TextInput]]:
+        """The rows that were attacked, and what became of them."""
         if not self.model:
             raise OptionError(
                 "augmentation attacks a trained model, but none was named. Name its folder: --defense "
-                "augmentation:model=models/m"
+                "augmentation:model=models/m, or rules: --defense augmentation:rules=rules.jsonl"
             )
         victim = load_victim(self.model, classes)
         rows = self.attacked_rows(inputs, seed)
@@ -81,7 +111,7 @@ class Augmentation:
                 f"None of the {len(inputs):,} training texts has {self.words} words, so augmentation would attack none "
                 "of them: give fewer, as in augmentation:words=1."
             )
-        changed = attacked_texts(
+        return rows, attacked_texts(
             victim,
             [inputs[row] for row in rows],
             [classes[labels[row]] for row in rows],
@@ -89,8 +119,26 @@ class Augmentation:
             budget=self.budget,
             seed=seed,
         )
-        originals = self.original_rows(len(inputs), len(rows), seed)
-        return [*(inputs[row] for row in originals), *changed], [labels[row] for row in (*originals, *rows)]
+
+    def _ruled(
+        self, inputs: Sequence[TextInput], labels: Sequence[int], classes: tuple[str, ...], seed: int
+    ) -> tuple[list[int], list[TextInput]]:
+        """The rows that the rules change, and what becomes of them."""
+        names, rules = rule_labels(self.rules, classes, "the data"), load_rules(self.rules)
+        changed: dict[int, TextInput] = {}
+        for row in self.attacked_rows(inputs, seed):
+            label = names.get(labels[row])
+            text = Text.of(inputs[row])
+            ruled = text if label is None else apply_rules(text, label, rules, self.max_changed)
+            if ruled.edits:
+                changed[row] = ruled.input
+        if not changed:
+            raise OptionError(
+                f"The rules of {self.rules} (for {', '.join(rules.labels)}) change none of the {len(inputs):,} "
+                f"training texts of the classes {', '.join(classes)}: allow more changes, as in "
+                "augmentation:max_changed=0.5, or give rules that were mined from such texts."
+            )
+        return list(changed), list(changed.values())
 
     def attacked_rows(self, inputs: Sequence[TextInput], seed: int) -> list[int]:
         """Which texts are attacked: those with enough words, of a random half or of all."""

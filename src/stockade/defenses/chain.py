@@ -17,7 +17,7 @@ from stockade.core.errors import ModelError, OptionError
 from stockade.core.files import write_json
 from stockade.core.protocols import Classifier
 from stockade.core.text import TextInput
-from stockade.defenses.defended import AnsweringDefense, Defended
+from stockade.defenses.defended import AnsweringDefense, Defended, HasResources
 from stockade.defenses.registry import NamedDefense
 from stockade.models.language import LanguageModels
 
@@ -115,6 +115,13 @@ def combined_rewrite(named: Sequence[NamedDefense]) -> Rewrite | None:
         return inputs, labels
 
     return rewrite
+
+
+def training_files(named: Sequence[NamedDefense]) -> dict[str, dict[str, str]]:
+    """The fingerprints of the files that defenses read in training, by the defense's name; only of those that do."""
+    reading = [item for item in named if item.entry.trains and isinstance(item.defense, HasResources)]
+    files = {item.name: dict(item.defense.resources()) for item in reading}
+    return {name: fingerprints for name, fingerprints in files.items() if fingerprints}
 
 
 def save_defenses(folder: Path, named: Sequence[NamedDefense]) -> None:

@@ -17,7 +17,7 @@ from stockade.core.errors import RunError
 from stockade.core.files import sync_folder, write_text
 from stockade.core.seeds import derive_seed
 from stockade.datasets.source import DataSource
-from stockade.defenses.chain import combined_objective, combined_rewrite, save_defenses
+from stockade.defenses.chain import combined_objective, combined_rewrite, save_defenses, training_files
 from stockade.experiment.progress import Observer, Progress, Runtime
 from stockade.experiment.result import Workflow
 from stockade.experiment.workspace import MANIFEST, Workspace, begin, check_same, read_manifest
@@ -67,7 +67,7 @@ def train_origin(spec: TrainSpec, origin: Origin, folder: Path, runtime: Runtime
     if finished is not None:
         return finished
     options, defenses = spec.training_options, spec.defenses or ()
-    rewrite = combined_rewrite(defenses)
+    rewrite, files = combined_rewrite(defenses), training_files(defenses)
     objective = combined_objective(defenses) or cast("Objective | None", spec.objective)
     source = _source(spec, spec.data, origin)
     validation = None if spec.validation is None else _source(spec, spec.validation, origin)
@@ -75,20 +75,22 @@ def train_origin(spec: TrainSpec, origin: Origin, folder: Path, runtime: Runtime
         place = make_device(spec.device, options.precision)
         start = origin.load()
         texts = _texts(spec, source, validation, origin, start)
-        described = [defense.described() for defense in defenses]
+        described = [defense.described() for defense in defenses] + ([files] if files else [])
         key = "" if rewrite is None else rewriting_key(texts, options.seed, described)
         if rewrite is not None:
             texts = place.same(partial(rewrite_data, folder, texts, rewrite, options.seed, key))
         seed_all(derive_seed(options.seed, "build"))
         model, tokenizer = _model(origin, start, texts, options.seed)
         training = make_training(model, tokenizer, texts, objective, place, options, trained=start is not None)
-        inputs = {
+        inputs: dict[str, Any] = {
             "model": None if start is None else f"{origin.name} {start.fingerprint[:16]}",
             "shapes": shape_fingerprint(model),
             "data": texts.described(),
             "classes": list(texts.classes),
             "warnings": list(texts.warnings),
         }
+        if files:
+            inputs["files"] = files
         fingerprint = _fingerprint(spec, inputs)
         # Only the first process holds the folder; the others wait until it does.
         workspace = stack.enter_context(begin(folder, spec, inputs, resume=resume)) if place.rank == 0 else None
