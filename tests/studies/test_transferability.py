@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from stockade.core.errors import DataError, OptionError
-from stockade.models.zoo.names import POOL
 from stockade.studies.transferability import (
     TransferMatrix,
     class_means,
@@ -16,22 +15,7 @@ from stockade.studies.transferability import (
     factor_effects,
     traits_of,
 )
-
-SPEC = Path(__file__).parents[3] / "shared" / "SPEC.md"
-
-
-def published_matrix() -> TransferMatrix:
-    """The readable half of the paper's Figure 3: 63 sources, targets 37 to 63."""
-    if not SPEC.is_file():
-        pytest.skip("the published transfer matrix is not here")
-    part = SPEC.read_text(encoding="utf-8").split("## 7.9")[1].split("```csv\n")[1].split("```")[0]
-    header, *rows = [line.split(",") for line in part.strip().splitlines()]
-    names = [str(name) for name in POOL]
-    return TransferMatrix(
-        tuple(names[int(row[0]) - 1] for row in rows),
-        tuple(names[int(number) - 1] for number in header[1:]),
-        np.array([[float(cell) for cell in row[1:]] for row in rows]),
-    )
+from tests.studies.published import published_matrix
 
 
 def test_class_means_reproduce_the_published_table_3() -> None:
@@ -76,10 +60,11 @@ def test_effects_are_distances_to_the_base_rate_of_the_target() -> None:
     names = ("CNN-W-Random-1", "CNN-W-GloVe-1", "BERT")
     matrix = TransferMatrix(names, names, np.array([[0.5, 0.3, 0.1], [0.45, 0.6, 0.1], [0.2, 0.2, np.nan]]))
     effects = factor_effects(matrix)
-    assert effects["embedding"] == [
+    expected: list[object] = [
         ("CNN-W-GloVe-1", "CNN-W-Random-1", pytest.approx(0.05)),
         ("CNN-W-Random-1", "CNN-W-GloVe-1", pytest.approx(0.3)),
     ]
+    assert effects["embedding"] == expected
     assert not effects["architecture"]
     assert np.isnan(matrix.base_rate("BERT"))
 
