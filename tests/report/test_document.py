@@ -132,3 +132,19 @@ def test_only_html_imports_a_plotting_library() -> None:
 def test_folded_blocks_are_not_part_of_the_brief_document() -> None:
     folded = Details("more", (Table(("a",), (("1",),)),))
     assert Document(title="t", blocks=(Heading("h"), folded)).brief().blocks == ()
+
+
+def test_a_long_table_is_whole_on_the_page_and_previewed_elsewhere() -> None:
+    rows = tuple((f"rule {number}", str(number)) for number in range(30))
+    document = Document(title="rules", blocks=(Table(("rule", "h"), rows, caption="By salience.", preview=2),))
+    assert document.to_html().count("<tr>") == 31
+    for short in (document.to_markdown(), document.to_html_fragment()):
+        assert "rule 1" in short
+        assert "rule 2" not in short
+        assert "By salience. The first 2 of 30 rows; the page (HTML) has all." in short
+    whole = Table(("rule", "h"), rows, preview=30)
+    assert whole.previewed() is whole
+    assert Table(("rule", "h"), rows).previewed().rows == rows
+    assert Table(("rule", "h"), rows, preview=3).previewed().caption == (
+        "The first 3 of 30 rows; the page (HTML) has all."
+    )

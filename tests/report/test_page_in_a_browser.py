@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, sync_playwright
 
+from stockade.report.document import Document, Table
 from tests.report.documents import every_block, hostile
 
 CHROMIUM = shutil.which("chromium")
@@ -51,3 +52,30 @@ def test_hostile_text_runs_nothing(browser: Browser, tmp_path: Path) -> None:
     page.goto(hostile().write(tmp_path / "page.html").as_uri())
     assert heard == [(tmp_path / "page.html").as_uri()]
     assert page.locator("img").count() == 0
+
+
+def rules_table() -> Document:
+    rows = (("funny → laughable", "3.1"), ("Funny → droll", "2.0"), ("great → <b>big</b>", "1.0"))
+    return Document(title="rules", blocks=(Table(("rule", "salience"), rows, searchable=True, preview=1),))
+
+
+def test_a_searchable_table_shows_the_rows_that_have_all_the_words(browser: Browser, tmp_path: Path) -> None:
+    page = browser.new_page(viewport={"width": 360, "height": 800})
+    page.goto(rules_table().write(tmp_path / "page.html").as_uri())
+    assert page.locator("tbody tr:visible").count() == 3
+    page.locator("input[type=search]").fill("droll FUNNY")
+    assert page.locator("tbody tr:visible td:first-child").all_inner_texts() == ["Funny → droll"]
+    assert page.locator("output").inner_text() == "1 of 3 rows"
+    page.locator("input[type=search]").fill("<b>")
+    assert page.locator("tbody tr:visible").count() == 1
+    page.locator("input[type=search]").fill("nothing has this")
+    assert page.locator("tbody tr:visible").count() == 0
+    page.locator("input[type=search]").fill("")
+    assert page.locator("tbody tr:visible").count() == 3
+
+
+def test_without_javascript_a_searchable_table_is_whole_and_has_no_field(browser: Browser, tmp_path: Path) -> None:
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.goto(rules_table().write(tmp_path / "page.html").as_uri())
+    assert page.locator("tbody tr:visible").count() == 3
+    assert page.locator("input[type=search]:visible").count() == 0

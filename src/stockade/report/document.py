@@ -162,6 +162,10 @@ class Table:
         The columns that hold numbers, by index, aligned right; all but the first if None.
     grouped
         So many leading columns name groups of rows: a name that repeats the one above is not written again.
+    preview
+        How many rows the terminal, Markdown and notebooks show of a long table; all if None.
+    searchable
+        Whether the page has a field that searches the rows; without JavaScript all rows are shown.
     """
 
     columns: Sequence[str]
@@ -170,6 +174,8 @@ class Table:
     caption: Prose = ""
     numeric: Collection[int] | None = None
     grouped: int = 0
+    preview: int | None = None
+    searchable: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -179,6 +185,14 @@ class Table:
     def is_numeric(self, column: int) -> bool:
         """Whether a column is aligned right."""
         return column > 0 if self.numeric is None else column in self.numeric
+
+    def previewed(self) -> Table:
+        """The table with as many rows as its preview has, and how many there are in its caption."""
+        if self.preview is None or len(self.rows) <= self.preview:
+            return self
+        more = f"The first {self.preview:,} of {len(self.rows):,} rows; the page (HTML) has all."
+        caption = (*spans(self.caption), f" {more}") if self.caption else more
+        return replace(self, rows=self.rows[: self.preview], caption=caption, preview=None)
 
     @property
     def cells(self) -> tuple[tuple[Cell, ...], ...]:

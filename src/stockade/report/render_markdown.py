@@ -63,9 +63,10 @@ def _block(block: Block) -> Iterator[str]:
         case Bullets():
             yield "\n".join(f"- {_prose(item)}" for item in block.items)
         case Table():
-            yield f"**{markdown(block.title)}**" if block.title else ""
-            yield _table(block)
-            yield _prose(block.caption)
+            shown = block.previewed()
+            yield f"**{markdown(shown.title)}**" if shown.title else ""
+            yield _table(shown)
+            yield _prose(shown.caption)
         case HeatMap():
             yield f"**{markdown(block.title)}**" if block.title else ""
             yield _table(_heat_table(block))

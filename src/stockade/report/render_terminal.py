@@ -104,7 +104,7 @@ def _block(block: Block, console: Console) -> None:
             for item in block.items:
                 _print(console, Line("• "), _prose(item), unbroken=_has_code(item))
         case Table():
-            _table(block, console)
+            _table(block.previewed(), console)
         case HeatMap():
             _heat_map(block, console)
         case Words():
