@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from stockade.workflows.detector import fit_detector
     from stockade.workflows.evaluate import evaluate
     from stockade.workflows.evaluate.result import EvaluateResult
+    from stockade.workflows.rules import apply_rules
     from stockade.workflows.train import train
     from stockade.workflows.train.result import TrainResult
     from stockade.workflows.tune import tune
@@ -66,6 +67,7 @@ _HOMES = {
     "TrainResult": "stockade.workflows.train.result",
     "TuneResult": "stockade.workflows.tune.result",
     "Verification": "stockade.experiment.result",
+    "apply_rules": "stockade.workflows.rules",
     "attack": "stockade.workflows.attack",
     "certify": "stockade.workflows.certify",
     "defend": "stockade.workflows.defend",
@@ -105,6 +107,7 @@ __all__ = [
     "TrainResult",
     "TuneResult",
     "Verification",
+    "apply_rules",
     "attack",
     "certify",
     "defend",

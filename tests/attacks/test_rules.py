@@ -9,7 +9,7 @@ import pytest
 import stockade as st
 from stockade.attacks.random_synonyms import RandomSynonyms
 from stockade.attacks.registry import make_attack
-from stockade.attacks.rules import Rules, check_rules, rule_labels
+from stockade.attacks.rules import Rules, rule_labels
 from stockade.core.errors import DataError, OptionError, RunError
 from stockade.core.text import Text
 from stockade.lexicon.rules import Rule, RuleSet, write_rules
@@ -118,9 +118,9 @@ def test_rules_for_classes_that_the_model_does_not_have_are_refused(file: str, t
 def test_rules_for_other_classes_than_those_of_the_data_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rules.jsonl"
     write_rules(path, RuleSet(RULES.rules[:2]))
-    with pytest.raises(DataError, match="has rules for positive, but the data have only texts of negative"):
-        check_rules(str(path), ("negative", "positive"), {"negative"})
-    check_rules(str(path), ("negative", "positive"), {"negative", "positive"})
+    with pytest.raises(DataError, match="The rules are for the labels positive, but the data have only texts of negative"):
+        Rules(file=str(path)).check_classes(("negative", "positive"), {"negative"})
+    Rules(file=str(path)).check_classes(("negative", "positive"), {"negative", "positive"})
 
 
 def predict(texts: list[str]) -> list[list[float]]:

@@ -15,7 +15,7 @@ from stockade.lexicon import json_lines
 from stockade.lexicon.rules import (
     Rule,
     RuleSet,
-    apply_rules,
+    apply_to_text,
     load_rules,
     plan_replacements,
     read_rules,
@@ -203,11 +203,11 @@ def test_a_budget_that_is_no_share_is_refused(budget: float) -> None:
 
 def test_applying_keeps_everything_but_the_words() -> None:
     text = Text.parse("  Funny, funny film!\n", "a premise")
-    changed = apply_rules(text, "positive", RULES, 1.0)
+    changed = apply_to_text(text, "positive", RULES, 1.0)
     assert str(changed) == "  Laughable, laughable movie!\n"
     assert changed.premise == "a premise"
     assert [edit.index for edit in changed.edits] == [0, 1, 2]
-    assert apply_rules(text, "neutral", RULES, 1.0) is text
+    assert apply_to_text(text, "neutral", RULES, 1.0) is text
 
 
 WORDS = some.sampled_from(["funny", "Great", "film", "GOOD", "the", "café"])

@@ -29,7 +29,7 @@ from stockade.core.files import FileState, file_state
 from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.engine.requests import ClassNames, Score
-from stockade.lexicon.rules import check_budget, load_rules, plan_replacements, rules_hash, words_allowed
+from stockade.lexicon.rules import RuleSet, check_budget, load_rules, plan_replacements, rules_hash, words_allowed
 
 Judge = Literal["any-prefix", "final"]
 BUDGET = 0.3
@@ -73,7 +73,7 @@ class Rules(WordAttack):
         present
             Those that the data have.
         """
-        check_rules(self._path, classes, present)
+        check_present(rule_labels(self._path, classes), load_rules(self._path), classes, present)
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         classes = await ClassNames()
@@ -148,47 +148,67 @@ def rule_labels(path: str, classes: Sequence[str], owner: str = "the model") -> 
 
 @lru_cache(maxsize=64)
 def _rule_labels(path: str, _state: FileState | None, classes: tuple[str, ...], owner: str) -> Mapping[int, str]:
+    return match_labels(load_rules(path).labels, classes, path, owner)
+
+
+def match_labels(
+    labels: Sequence[str], classes: Sequence[str], name: str, owner: str, *, all_labels: bool = True
+) -> dict[int, str]:
+    """Which of the labels of rules means which class, by the number of the class.
+
+    Parameters
+    ----------
+    labels
+        The labels that there are rules for.
+    classes
+        The names of the classes, in order.
+    name, owner
+        What errors call the rules, and whose classes these are.
+    all_labels
+        Whether a label that is none of the classes is an error; if not, it is left out.
+    """
     from stockade.datasets.labels import align_labels
     from stockade.datasets.source import as_label
 
-    written = load_rules(path).labels
-    labels: dict[int, str] = {}
-    for name in written:
-        label = as_label(name)
+    matched: dict[int, str] = {}
+    for written in labels:
+        label = as_label(written)
         assert label is not None  # every string is a label
         try:
             number = align_labels([label], None, classes)[label]
         except DataError:
+            if not all_labels:
+                continue
             raise DataError(
-                f'{path} has rules for the label "{name}" (found: {", ".join(written)}), which is no class of {owner} '
-                f"({', '.join(classes)}). Rename it in the file."
+                f'{name} has rules for the label "{written}" (found: {", ".join(labels)}), which is no class of '
+                f"{owner} ({', '.join(classes)}). Rename it in the file."
             ) from None
-        if number in labels:
+        if number in matched:
             raise DataError(
-                f'{path} has rules for "{labels[number]}" and for "{name}", which are the same class of {owner} '
+                f'{name} has rules for "{matched[number]}" and for "{written}", which are the same class of {owner} '
                 f"({', '.join(classes)}). Give them one name in the file."
             )
-        labels[number] = name
-    return labels
+        matched[number] = written
+    return matched
 
 
-def check_rules(path: str, classes: Sequence[str], present: Collection[str], owner: str = "the model") -> None:
-    """Refuse a file with a label that is none of the classes, or without a rule for any class of the data.
+def check_present(labels: Mapping[int, str], rules: RuleSet, classes: Sequence[str], present: Collection[str]) -> None:
+    """Refuse rules of which none is for a class that the data have.
 
     Parameters
     ----------
-    path
-        The file of rules.
+    labels
+        What the rules call each class, by its number.
+    rules
+        The rules.
     classes
         All classes, in order.
     present
         Those that the data have.
-    owner
-        Whose classes these are, for errors.
     """
-    labels = rule_labels(path, classes, owner)
     if not {classes[number] for number in labels} & set(present):
         raise DataError(
-            f"{path} has rules for {', '.join(labels.values())}, but the data have only texts of "
-            f"{', '.join(name for name in classes if name in present)}. Give rules for those classes, or other data."
+            f"The rules are for the labels {', '.join(rules.labels)}, but the data have only texts of "
+            f"{', '.join(name for name in classes if name in present)}. Give rules for those classes or other data, or "
+            "say which is which with --label-map."
         )

@@ -25,6 +25,7 @@ COMMANDS = (
     "ls",
     "report",
     "resume",
+    "rules",
     "show",
     "study",
     "train",

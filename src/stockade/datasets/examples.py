@@ -188,18 +188,27 @@ def prepare_texts(source: DataSource, *, limit: int | None = None, seed: int = 0
 
 
 def by_own_classes(
-    source: DataSource, *, limit: int | None = None, label_map: Mapping[str, str] | None = None
+    source: DataSource,
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    label_map: Mapping[str, str] | None = None,
+    fewest_classes: int = 2,
 ) -> ExampleSet:
     """Examples by the data's own classes, for what is made from labelled data alone, without a model.
 
     Parameters
     ----------
     source : DataSource
-        The rows; there must be at least two classes.
+        The rows.
     limit : int, optional
         The size of a sample; all rows by default.
+    seed : int
+        Which sample.
     label_map : mapping, optional
         Another name for a label, or for the data's name for it.
+    fewest_classes : int
+        How many classes there must be, 1 or 2.
     """
     names: dict[Label, str] = {}
     for row in source.rows():
@@ -213,10 +222,10 @@ def by_own_classes(
                 )
     classes = tuple(sorted(set(names.values())))
     examples = prepare_examples(
-        source, classes, limit=limit, label_map={str(label): name for label, name in names.items()}
+        source, classes, limit=limit, seed=seed, label_map={str(label): name for label, name in names.items()}
     )
     present = [name for name, count in examples.label_counts.items() if count]
-    if len(present) < 2:
+    if len(present) < fewest_classes:
         sampled = "" if examples.ids is None else f" among the {examples.size} rows of its sample"
         raise DataError(
             f"{source.name} has only the class {quote(present[0])}{sampled}, expected at least two. "

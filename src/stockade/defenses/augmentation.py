@@ -19,7 +19,7 @@ from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Score, VisibleWords
 from stockade.engine.scheduler import Scheduler, Search
-from stockade.lexicon.rules import apply_rules, load_rules, rules_hash
+from stockade.lexicon.rules import apply_to_text, load_rules, rules_hash
 from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels
 
@@ -129,7 +129,7 @@ class Augmentation:
         for row in self.attacked_rows(inputs, seed):
             label = names.get(labels[row])
             text = Text.of(inputs[row])
-            ruled = text if label is None else apply_rules(text, label, rules, self.max_changed)
+            ruled = text if label is None else apply_to_text(text, label, rules, self.max_changed)
             if ruled.edits:
                 changed[row] = ruled.input
         if not changed:

@@ -82,7 +82,7 @@ def _filled_lines(path: str | Path, expected: Lines) -> Iterator[tuple[int, str]
 
 def _object(line: str, where: str, expected: Lines) -> dict[str, Any]:
     try:
-        values = json.loads(line, object_pairs_hook=_without_repeats)
+        values = _DECODER.decode(line)
     except _RepeatedKey as error:
         raise DataError(f'{where} has the key "{shown(error.args[0])}" twice. Leave one of them.') from None
     except json.JSONDecodeError as error:
@@ -106,6 +106,9 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         raise _RepeatedKey(next(key for key in keys if keys.count(key) > 1))
     return values
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
 def shown(value: object) -> str:

@@ -174,7 +174,7 @@ def plan_replacements(
     return tuple((index, replacement) for _, index, replacement in sorted(pool)[: words_allowed(len(words), budget)])
 
 
-def apply_rules(text: Text, label: str, rules: RuleSet, budget: float, *, indices: Iterable[int] | None = None) -> Text:
+def apply_to_text(text: Text, label: str, rules: RuleSet, budget: float, *, indices: Iterable[int] | None = None) -> Text:
     """A text with the rules of its class applied; the text itself where none applies.
 
     Parameters
