@@ -136,8 +136,8 @@ def rule_of(rules: RuleSet, *key: str) -> tuple[float, int | None]:
 def test_rules_by_pmi_over_the_synonyms_of_the_same_part_of_speech() -> None:
     rules = pmi_rules(labelled(), provenance={"data": "reviews.csv"})
     funny, laughable = math.log2(10), math.log2((1 / 2) * 15 / (1 * 0.5))  # each in its own class only
-    assert rule_of(rules, "good", "funny", "laughable") == (round(funny + laughable, 6), 2)
-    assert rule_of(rules, "good", "funny", "comic") == (round(funny, 6), 2)
+    assert rule_of(rules, "good", "funny", "laughable") == (round(funny + laughable, 6), 3)
+    assert rule_of(rules, "good", "funny", "comic") == (round(funny, 6), 3)
     assert all(rule.salience > 0 for rule in rules.rules)
     assert [rule.salience for rule in rules.rules] == sorted((rule.salience for rule in rules.rules), reverse=True)
     assert rules.labels == ("good",)  # of the class bad only "a" is in two texts, and has no synonym as an article
@@ -148,6 +148,15 @@ def test_rules_by_pmi_over_the_synonyms_of_the_same_part_of_speech() -> None:
         "tokens": 15,
         "data": "reviews.csv",
     }
+
+
+def test_places_count_where_the_word_has_the_part_of_speech_of_the_synonym() -> None:
+    texts = [("good", "the film was long"), ("good", "a film"), ("good", "they film the long war"), ("bad", "a war")]
+    rules = pmi_rules(((label, Text.parse(text)) for label, text in texts), min_count=1)
+    assert rule_of(rules, "good", "film", "movie")[1] == 2
+    assert rule_of(rules, "good", "film", "shoot")[1] == 1
+    twice = pmi_rules(((label, Text.parse(text)) for label, text in texts), min_count=2)
+    assert {rule.replacement for rule in twice.rules if rule.word == "film"} & {"movie", "shoot"} == {"movie"}
 
 
 def test_rare_words_have_rules_when_that_is_wanted() -> None:

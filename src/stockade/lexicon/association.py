@@ -31,6 +31,8 @@ from stockade.lexicon.rules import Rule, RuleSet
 from stockade.lexicon.wordnet import load_wordnet
 
 Association = Literal["pmi", "pmi-smoothed"]
+Places = dict[tuple[str, str], Counter[str]]
+"""By class and word, how often the word has which of WordNet's parts of speech."""
 SMOOTHING = 0.5
 MIN_COUNT = 2
 _DIGITS = 6
@@ -172,8 +174,8 @@ def pmi_rules(
 ) -> RuleSet:
     """The replacement rules that word counts give, without any model.
 
-    Substitutes are the WordNet synonyms of each word as the parts of speech that it has in the texts, which are those
-    that PWWS tries. Rules without positive salience are left out, because they are never applied.
+    Substitutes of a word are its WordNet synonyms as the part of speech that it has in a text, which are those that
+    PWWS tries. Rules without positive salience are left out, because they are never applied.
 
     Parameters
     ----------
@@ -184,32 +186,30 @@ def pmi_rules(
     smoothing
         For "pmi-smoothed": what is added to each count.
     min_count
-        The fewest texts of the class that must contain the word of a rule.
+        The fewest places of a rule: places in texts of its class where its word has a part of speech as which the
+        replacement is a synonym.
     provenance
         What the rules' file says of the data, besides the method and its options.
 
     Returns
     -------
     RuleSet
-        By class, the highest salience first; a rule's `count` is df(word, class).
+        By class, the highest salience first; a rule's `count` is the number of its places.
     """
     _check(method, smoothing, min_count)
-    parts: dict[str, set[str]] = {}
-    counts = count_words(_noting_parts(labelled, parts))
+    places: Places = {}
+    counts = count_words(_noting_places(labelled, places))
     if len(counts.texts) < 2:
         found = ", ".join(counts.labels) or "none"
         raise DataError(f"Rules by word counts need texts of at least two classes (found: {found}). Give more data.")
     rules = []
-    for word, speech in parts.items():
-        substitutes = _substitutes(word, speech)
-        for label in counts.labels if substitutes else ():
-            count = counts.frequency(word, label)
+    for (label, word), parts in places.items():
+        for substitute, count in _substitutes(word, parts).items():
             if count < min_count:
                 continue
-            for substitute in substitutes:
-                salience = round(counts.salience(label, word, substitute, method, smoothing), _DIGITS)
-                if salience > 0:
-                    rules.append(Rule(label, word, substitute, salience, count))
+            salience = round(counts.salience(label, word, substitute, method, smoothing), _DIGITS)
+            if salience > 0:
+                rules.append(Rule(label, word, substitute, salience, count))
     rules.sort(key=lambda rule: (rule.label, -rule.salience, rule.word, rule.replacement))
     about: dict[str, Any] = {"method": method, "min_count": min_count}
     if method == "pmi-smoothed":
@@ -227,23 +227,25 @@ def _check(method: str, smoothing: float, min_count: int) -> None:
         raise OptionError(f"min_count is {min_count}, expected at least 1.")
 
 
-def _noting_parts(labelled: Iterable[tuple[str, Text]], parts: dict[str, set[str]]) -> Iterator[tuple[str, Text]]:
-    """The same pairs; `parts` learns which parts of speech each word has."""
+def _noting_places(labelled: Iterable[tuple[str, Text]], places: Places) -> Iterator[tuple[str, Text]]:
+    """The same pairs; `places` learns how often a word has which part of speech in texts of a class."""
     tagger = load_tagger()
     for label, text in labelled:
         for word, tag in zip(text.words, tagger.tag(text.words), strict=True):
             pos = wordnet_pos(tag)
             if pos is not None:
-                parts.setdefault(word.lower(), set()).add(pos)
+                places.setdefault((label, word.lower()), Counter())[pos] += 1
         yield label, text
 
 
-def _substitutes(word: str, parts: Iterable[str]) -> list[str]:
-    """The synonyms of a word as any of its parts of speech; spellings that differ in case only are one word."""
+def _substitutes(word: str, parts: Mapping[str, int]) -> dict[str, int]:
+    """The synonyms of a word with the number of its places; spellings that differ in case only are one word."""
     wordnet = load_wordnet()
-    names: dict[str, str] = {}
-    for pos in sorted(parts):
-        for name in wordnet.synonyms(word, pos):
-            if is_single_word(name) and name.lower() != word:
-                names.setdefault(name.lower(), name)
-    return list(names.values())
+    spelling: dict[str, str] = {}
+    count: Counter[str] = Counter()
+    for pos, places in sorted(parts.items()):
+        names = {name.lower(): name for name in reversed(wordnet.synonyms(word, pos)) if is_single_word(name)}
+        names.pop(word, None)
+        count.update(dict.fromkeys(names, places))
+        spelling = names | spelling
+    return {spelling[name]: places for name, places in count.items()}
