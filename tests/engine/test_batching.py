@@ -66,7 +66,16 @@ def test_nothing_measured_enters_a_fixed_budget() -> None:
     budget.observe(512, 0.512)
     for _ in range(9):
         budget.observe(64, 100.0)
-    assert (budget.tokens, budget.call_tokens) == (512, 64)
+    assert (budget.tokens, budget.call_tokens, budget.tokens_within(1.0)) == (512, 64, 0)
+
+
+def test_how_quick_a_model_is_is_measured_on_full_batches() -> None:
+    budget = TokenBudget()
+    assert budget.tokens_within(1.0) == 0
+    budget.observe(64, 9.0)
+    budget.observe(512, 0.25)
+    budget.observe(512, 0.75)
+    assert budget.tokens_within(0.5) == 512
 
 
 def test_what_is_left_is_cut_anew_when_the_budget_shrinks() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -177,13 +176,16 @@ class Workers(Letters):
         super().__init__()
         self.started: list[int] = []
         self.threads: list[int] = []
+        self.both_work = threading.Event()
 
     def start_worker(self) -> None:
         self.started.append(threading.get_ident())
 
     def predict_encoded(self, batch: Sequence[Letters.Encoded]) -> Probabilities:
         self.threads.append(threading.get_ident())
-        time.sleep(0.01)
+        if len(set(self.threads)) == self.workers:
+            self.both_work.set()
+        self.both_work.wait(timeout=60)  # on a busy machine the first may be done before the second begins
         return super().predict_encoded(batch)
 
 

@@ -136,6 +136,12 @@ class TokenBudget:
         tokens_meanwhile = self._small.seconds / self._full.seconds * self._full.tokens
         return max(0.0, tokens_meanwhile - self._small.tokens) / self._small.batches
 
+    def tokens_within(self, seconds: float) -> float:
+        """How many tokens full batches have computed in so many seconds; 0 before that was measured, or if nothing
+        measured may enter a fixed budget.
+        """
+        return 0.0 if self._fixed or not self._full.batches else seconds * self._full.tokens / self._full.seconds
+
     def observe(self, tokens: int, seconds: float) -> None:
         """Learn from one batch: the cost of a call from small ones, the best budget from those that fill it."""
         if seconds <= 0:

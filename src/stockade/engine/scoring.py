@@ -27,6 +27,8 @@ from stockade.engine.batching import TokenBudget, cut_batches, estimated_tokens
 from stockade.engine.cache import BoundedCache
 from stockade.engine.requests import Confirm, Masked, Score
 
+_BATCH_SECONDS = 1 / 32
+"""A quick model is asked for as much at once as it computes in this time: nobody waits for a round of a few of them."""
 Prediction = Callable[[Sequence[Any]], Probabilities]
 Verdict = Scores | ScoringFailed
 """What a model says of one text: its scores, or the reason why it has none."""
@@ -79,7 +81,7 @@ class ScoringService:
         self.classifier = classifier
         self._encoder = classifier if isinstance(classifier, EncodingClassifier) else None
         self._budget = budget or TokenBudget()
-        self._cache = cache or BoundedCache()
+        self._cache = BoundedCache() if cache is None else cache
         self._workers = classifier.workers if isinstance(classifier, ParallelClassifier) else 1
         self._pool: ThreadPoolExecutor | None = None
         self.rows = 0
@@ -87,9 +89,9 @@ class ScoringService:
 
     @property
     def batch_tokens(self) -> int:
-        """A batch, or four calls' worth of tokens where calls are dear; more for more than four workers."""
-        tokens = max(self._budget.tokens, round(4 * self._budget.call_tokens))
-        return tokens * max(1, self._workers // 4)
+        """A batch, or more where calls are dear or the model is quick; more for more than four workers."""
+        dear, quick = 4 * self._budget.call_tokens, self._budget.tokens_within(_BATCH_SECONDS)
+        return max(self._budget.tokens, round(dear), round(quick)) * max(1, self._workers // 4)
 
     def charge(self, rows: int, seconds: float) -> None:
         """Count what the model computed for another service."""
