@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from stockade.workflows.detector import fit_detector
     from stockade.workflows.evaluate import evaluate
     from stockade.workflows.evaluate.result import EvaluateResult
+    from stockade.workflows.mine import mine_rules
+    from stockade.workflows.mine.result import MineResult
     from stockade.workflows.rules import apply_rules
     from stockade.workflows.train import train
     from stockade.workflows.train.result import TrainResult
@@ -54,6 +56,7 @@ _HOMES = {
     "DataOptions": "stockade.experiment.inputs",
     "EvaluateResult": "stockade.workflows.evaluate.result",
     "Example": "stockade.core.example",
+    "MineResult": "stockade.workflows.mine.result",
     "ModelOptions": "stockade.experiment.inputs",
     "Outcome": "stockade.core.records",
     "Progress": "stockade.experiment.progress",
@@ -77,6 +80,7 @@ _HOMES = {
     "load": "stockade.kinds",
     "load_data": "stockade.datasets.load",
     "load_model": "stockade.models.adapters",
+    "mine_rules": "stockade.workflows.mine",
     "register_attack": "stockade.attacks.registry",
     "register_defense": "stockade.defenses.registry",
     "register_method": "stockade.certificates.registry",
@@ -94,6 +98,7 @@ __all__ = [
     "DataOptions",
     "EvaluateResult",
     "Example",
+    "MineResult",
     "ModelOptions",
     "Outcome",
     "Progress",
@@ -117,6 +122,7 @@ __all__ = [
     "load",
     "load_data",
     "load_model",
+    "mine_rules",
     "register_attack",
     "register_defense",
     "register_method",

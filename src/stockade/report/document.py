@@ -191,7 +191,7 @@ class Table:
         if self.preview is None or len(self.rows) <= self.preview:
             return self
         more = f"The first {self.preview:,} of {len(self.rows):,} rows; the page (HTML) has all."
-        caption = (*spans(self.caption), f" {more}") if self.caption else more
+        caption: Prose = (*spans(self.caption), Span(f" {more}")) if self.caption else more
         return replace(self, rows=self.rows[: self.preview], caption=caption, preview=None)
 
     @property
