@@ -17,8 +17,10 @@ WORKFLOWS = {
     "evaluate": "stockade.workflows.evaluate.run",
     "tune": "stockade.workflows.tune.run",
     "train": "stockade.workflows.train.run",
+    "rules": "stockade.workflows.mine.run",
     "study-attention": "stockade.studies.attention.study",
     "study-bae": "stockade.studies.bae.study",
+    "study-ensemble": "stockade.studies.ensemble.study",
     "study-masking": "stockade.studies.masking.study",
 }
 """The module whose `WORKFLOW` runs a kind of job."""

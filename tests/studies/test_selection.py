@@ -12,7 +12,8 @@ from hypothesis import strategies as some
 from stockade.core.errors import OptionError
 from stockade.models.zoo.names import POOL
 from stockade.studies import selection
-from stockade.studies.selection import HUMAN, PUBLISHED, Choice, EnsembleSearch, GeneticOptions
+from stockade.studies.published_ensembles import HUMAN, PUBLISHED
+from stockade.studies.selection import Choice, EnsembleSearch, GeneticOptions
 from stockade.studies.transferability import TransferMatrix
 from tests.studies.published import published_matrix
 

@@ -105,8 +105,8 @@ def _option(name: str, field: FieldInfo) -> Any:
     if kind is bool:
         flag = f"{flag}/--no-{flag[2:]}" if field.default else flag
         return click.option(flag, name, is_flag=True, default=bool(field.default), **settings)
-    if get_origin(kind) is tuple:
-        settings |= {"multiple": True, "type": _TYPES.get(get_args(kind)[0])}
+    if get_origin(kind) in (tuple, Mapping):
+        settings |= {"multiple": True, "type": _TYPES.get(_plain_type(get_args(kind)[0]))}
     else:
         settings |= {"default": field.default, "type": _TYPES.get(kind), "show_default": field.default is not None}
     return click.option(flag, name, metavar=written.metavar or None, **settings)

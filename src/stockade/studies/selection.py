@@ -20,7 +20,7 @@ generation live on. Rates that were not measured count as 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -33,60 +33,6 @@ from stockade.studies.transferability import TransferMatrix
 
 MOST_SUBSETS = 5_000_000
 """An exhaustive search looks at no more ensembles than these, which takes about ten seconds."""
-HUMAN = "human"
-
-
-def _lists(*rows: str) -> dict[int, tuple[str, ...]]:
-    return {len(row.split()): tuple(row.split()) for row in rows}
-
-
-PUBLISHED: Mapping[str, Mapping[int, tuple[str, ...]]] = {
-    HUMAN: {
-        size: (
-            "LSTM-W-Random-1",
-            "CNN-C-Random-1",
-            "LSTM-WC-ELMo-1",
-            "BERT",
-            "CNN-W-Random-1",
-            "LSTM-C-Random-1",
-            "CNN-WC-ELMo-1",
-        )[:size]
-        for size in range(2, 8)
-    },
-    "AG-PWWS": _lists(
-        "LSTM-WC-ELMo-4 CNN-W-GloVe-6",
-        "BiLSTM-W-GloVe-2 LSTM-WC-ELMo-4 CNN-W-fastText-4",
-        "LSTM-WC-ELMo-1 BiLSTM-W-GloVe-2 CNN-W-fastText-4 RoBERTa",
-        "LSTM-WC-ELMo-1 BiLSTM-W-GloVe-2 LSTM-W-Random-4 CNN-W-fastText-4 RoBERTa",
-        "LSTM-WC-ELMo-2 BiLSTM-W-GloVe-2 LSTM-W-Random-4 CNN-W-fastText-4 CNN-WC-ELMo-4 RoBERTa",
-        "LSTM-WC-ELMo-2 BiLSTM-W-GloVe-2 LSTM-W-Random-4 CNN-W-fastText-4 CNN-WC-ELMo-4 CNN-W-GloVe-6 RoBERTa",
-    ),
-    "AG-GA": _lists(
-        "LSTM-WC-ELMo-1 CNN-WC-ELMo-1",
-        "LSTM-WC-ELMo-1 CNN-C-Random-1 CNN-WC-ELMo-1",
-        "BiLSTM-WC-ELMo-4 CNN-C-Random-1 CNN-WC-ELMo-1 CNN-WC-ELMo-6",
-        "BiLSTM-WC-ELMo-4 CNN-C-Random-1 CNN-WC-ELMo-1 CNN-WC-ELMo-6 RoBERTa",
-        "LSTM-WC-ELMo-4 BiLSTM-WC-ELMo-4 CNN-C-Random-1 CNN-WC-ELMo-1 CNN-WC-ELMo-6 RoBERTa",
-        "LSTM-WC-ELMo-4 BiLSTM-WC-ELMo-4 CNN-C-Random-1 CNN-WC-ELMo-1 CNN-WC-ELMo-2 CNN-WC-ELMo-6 RoBERTa",
-    ),
-    "MR-PWWS": _lists(
-        "LSTM-C-Random-4 CNN-WC-ELMo-6",
-        "LSTM-C-Random-4 BiLSTM-W-GloVe-4 CNN-WC-ELMo-2",
-        "LSTM-C-Random-4 BiLSTM-W-GloVe-4 CNN-W-fastText-2 CNN-WC-ELMo-2",
-        "LSTM-W-W2vec-1 LSTM-C-Random-4 CNN-W-fastText-2 CNN-WC-ELMo-2 CNN-W-GloVe-6",
-        "LSTM-W-W2vec-1 LSTM-C-Random-4 CNN-W-fastText-2 CNN-WC-ELMo-2 CNN-W-GloVe-6 RoBERTa",
-        "LSTM-W-W2vec-1 LSTM-C-Random-4 BiLSTM-W-GloVe-4 CNN-WC-ELMo-2 CNN-W-GloVe-6 CNN-W-W2vec-6 RoBERTa",
-    ),
-    "MR-GA": _lists(
-        "BiLSTM-W-GloVe-4 RoBERTa",
-        "LSTM-C-Random-4 BiLSTM-W-GloVe-4 RoBERTa",
-        "LSTM-W-Random-1 LSTM-C-Random-4 CNN-W-GloVe-1 RoBERTa",
-        "LSTM-W-Random-1 LSTM-C-Random-4 BiLSTM-W-GloVe-4 CNN-W-GloVe-1 RoBERTa",
-        "LSTM-W-Random-1 LSTM-C-Random-4 BiLSTM-W-GloVe-4 BiLSTM-C-Random-4 CNN-W-GloVe-1 RoBERTa",
-        "LSTM-W-Random-1 LSTM-W-W2vec-1 LSTM-C-Random-4 BiLSTM-W-GloVe-4 BiLSTM-C-Random-4 CNN-W-GloVe-1 RoBERTa",
-    ),
-}
-"""The paper's Table 8, by who chose and size: the human expert, and the genetic search by data and attack."""
 
 
 @dataclass(frozen=True, slots=True)

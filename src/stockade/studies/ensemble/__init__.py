@@ -1,0 +1,1 @@
+"""The study of ensembles: which few models make adversarial texts that fool most others."""
