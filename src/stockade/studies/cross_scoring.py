@@ -23,11 +23,14 @@ from stockade.engine.requests import Draw, Score
 from stockade.engine.services import innermost
 from stockade.experiment.inputs import tuning_memory
 from stockade.experiment.progress import Runtime
-from stockade.experiment.store import Codec, Document, Effort
+from stockade.experiment.store import Codec, Document, Effort, ResultStore
 from stockade.models.language import LanguageModels
 
 Verdict = Scores | SearchStopped
 """What a model says of one text: its scores, or the reason why it has none."""
+CLEAN = "clean"
+"""What the originals are called beside the adversarial texts of each source."""
+_SECOND = " (second training)"
 _DIGITS = 6
 
 
@@ -172,3 +175,48 @@ def _decode(document: Document) -> Predictions:
 
 PREDICTIONS: Codec[Predictions] = Codec(_encode, _decode)
 """How predictions are stored."""
+
+
+def second(name: str) -> str:
+    """What the second training of a model is called."""
+    return f"{name}{_SECOND}"
+
+
+def is_second(name: str) -> bool:
+    """Whether this is what a second training is called."""
+    return name.endswith(_SECOND)
+
+
+def cell(attack: str, source: str) -> str:
+    """What the adversarial texts of a source are called."""
+    return f"{attack}/{source}"
+
+
+def store_predictions(store: ResultStore, name: str, texts: str, predictions: Predictions, effort: Effort) -> None:
+    """Commit what a model said of the originals, or of a source's texts.
+
+    Parameters
+    ----------
+    store
+        Where it is kept.
+    name
+        The model.
+    texts
+        `CLEAN`, or a `cell`.
+    predictions
+        What it said.
+    effort
+        What the model has computed so far in this session.
+    """
+    store.add(scores_part(name), texts, PREDICTIONS.encode(predictions), effort=effort)
+
+
+def read_predictions(store: ResultStore, name: str) -> dict[str, Predictions]:
+    """What a model said of the originals and of each source's texts, as far as it was asked."""
+    part = scores_part(name)
+    return {texts: PREDICTIONS.read(store.get(part, texts) or {}) for texts in sorted(store.ids(part))}
+
+
+def scores_part(name: str) -> str:
+    """The part of the store with what a model said of texts."""
+    return f"scores/{name}"

@@ -55,8 +55,9 @@ def resampled_shares(hits: Flags, counted: Flags, *, seed: int = 0, resamples: i
     resamples
         How many.
     """
-    texts = hits.shape[-1]
-    rng = np.random.default_rng(seed)
+    texts, rng = hits.shape[-1], np.random.default_rng(seed)
+    if not texts:
+        return np.full((resamples, *hits.shape[:-1]), np.nan, dtype=np.float32)
     draws = rng.multinomial(texts, np.full(texts, 1 / texts), size=resamples).T.astype(np.float32)
     return _divided(_weighted(hits & counted, draws), _weighted(counted, draws))
 

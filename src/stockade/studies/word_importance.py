@@ -21,7 +21,7 @@ from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
 from stockade.core.text import Text
 from stockade.engine.services import innermost
-from stockade.experiment.store import Codec
+from stockade.experiment.store import Codec, ResultStore
 from stockade.lexicon.synonyms import same_pos_synonyms
 from stockade.studies.cross_scoring import LabelledText, TextScorer, Verdict
 
@@ -167,3 +167,23 @@ SUBSTITUTES: Codec[SubstituteDrops] = Codec(
     lambda document: SubstituteDrops(document["id"], {int(index): words for index, words in document["words"].items()}),
 )
 """How both are stored."""
+
+
+def importance_part(model: str) -> str:
+    """The part of a store with the importances of words to a model, by text."""
+    return f"importance/{model}"
+
+
+def substitute_part(model: str) -> str:
+    """The part of a store with what substitutes do to a model, by text."""
+    return f"substitutes/{model}"
+
+
+def read_importances(store: ResultStore, model: str) -> dict[str, Importances]:
+    """The importances that are stored for a model, by text."""
+    return {entry.id: entry for entry in map(IMPORTANCES.read, store.documents(importance_part(model)))}
+
+
+def read_substitutes(store: ResultStore, model: str) -> dict[str, SubstituteDrops]:
+    """What substitutes do to a model, by text."""
+    return {entry.id: entry for entry in map(SUBSTITUTES.read, store.documents(substitute_part(model)))}

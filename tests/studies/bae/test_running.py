@@ -273,7 +273,7 @@ def test_the_command_says_what_is_wrong(tmp_path: Path) -> None:
         assert isinstance(result.exception, OptionError), result.output
         return str(result.exception)
 
-    assert "(found: attention, bae, masking)" in refusal("tranfer", "builtin:sentiment-cnn", "data.csv")
+    assert 'Did you mean "transfer"?' in refusal("tranfer", "builtin:sentiment-cnn", "data.csv")
     assert "MODEL and DATA are missing" in refusal("bae")
     assert "DATA is missing" in refusal("bae", "builtin:sentiment-cnn")
     assert "--resume needs the job's folder" in refusal("bae", "--resume")
