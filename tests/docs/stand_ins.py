@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from stockade.datasets.builtin import reviews
+from stockade.lexicon.rules import Rule, RuleSet, write_rules
 from tests.docs.documents import ROOT
 
 ROWS = 12
@@ -16,7 +17,7 @@ MODELS = ("my-bert", "bert", "lstm", "models/m")
 
 
 def lay_out(folder: Path) -> None:
-    """Write data, a function, model folders and word vectors, and link to the repository's docs."""
+    """Write data, a function, model folders, word vectors and rules, and link to the repository's docs."""
     labels = ("negative", "positive")
     texts = [[review.text for review in reviews("test") if review.label == label][: ROWS // 2] for label in (0, 1)]
     labelled = [(text, label) for pair in zip(*texts, strict=True) for text, label in zip(pair, labels, strict=True)]
@@ -43,6 +44,9 @@ def lay_out(folder: Path) -> None:
     )
     for model in MODELS:
         shutil.copytree(ROOT / "src/stockade/artifacts/sentiment-cnn", folder / model)
+    swaps = (("film", "movie"), ("movie", "film"), ("the", "this"), ("and", "also"))
+    rules = [Rule(label, word, other, 1.0) for label in labels for word, other in swaps]
+    write_rules(folder / "rules.jsonl", RuleSet(tuple(rules)))
     (folder / "docs").symlink_to(ROOT / "docs")
 
 

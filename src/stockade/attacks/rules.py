@@ -1,5 +1,5 @@
-"""Word replacement rules as an attack (Yuan et al., Generating universal language adversarial examples by understanding
-and enhancing the transferability across neural models, ICLR 2021 submission, section 4.2).
+"""Word replacement rules as an attack (Generating universal language adversarial examples by understanding and
+enhancing the transferability across neural models, ICLR 2021 submission, section 4.2).
 
 The rules of the text's class are applied in the order of their salience, at most floor(budget * n) of n words. Which
 words change never depends on the model. When the model is judged does:
@@ -35,7 +35,7 @@ Judge = Literal["any-prefix", "final"]
 BUDGET = 0.3
 
 
-@published("rules", paper="Yuan et al. 2021", presets={"paper": {}})
+@published("rules", paper="ICLR 2021 submission", presets={"paper": {}})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules(WordAttack):
     """Applies word replacement rules from a file.

@@ -1,9 +1,9 @@
 """Word replacement rules: how they are written to files, and how they are applied to a text.
 
 A rule (z, w -> v) says: in a text of class z, replace the word w by v. Its salience h says which rule goes first. Rules
-come from an ensemble of models (UAWR) or from word counts (PMI, see `association.py`), both as in Yuan et al.,
-Generating universal language adversarial examples by understanding and enhancing the transferability across neural
-models (ICLR 2021 submission, section 4.2). Applying them asks no model:
+come from an ensemble of models (UAWR) or from word counts (PMI, see `association.py`), both as in "Generating universal
+language adversarial examples by understanding and enhancing the transferability across neural models" (ICLR 2021
+submission, section 4.2). Applying them asks no model:
 
     pool = {(i, v) : there is a rule (y, x_i -> v) with h > 0}
     repeat: apply the highest h over unchanged positions, until floor(budget * n) words are changed or the pool is empty
@@ -174,7 +174,9 @@ def plan_replacements(
     return tuple((index, replacement) for _, index, replacement in sorted(pool)[: words_allowed(len(words), budget)])
 
 
-def apply_to_text(text: Text, label: str, rules: RuleSet, budget: float, *, indices: Iterable[int] | None = None) -> Text:
+def apply_to_text(
+    text: Text, label: str, rules: RuleSet, budget: float, *, indices: Iterable[int] | None = None
+) -> Text:
     """A text with the rules of its class applied; the text itself where none applies.
 
     Parameters
