@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.attacks.genetic import Genetic, Member, crossover, parent_chances
+from stockade.attacks.registry import make_attack
 from stockade.core.example import Example, Scores
 from stockade.core.text import Text
 from stockade.engine.requests import Score
@@ -190,3 +191,17 @@ def test_the_number_of_changes_is_rounded_down_or_up() -> None:
     assert attack(WeightVictim(weights, bias=5.0), "wa wb wc wd we", small).trial.status == "failed"
     more = attack(WeightVictim(weights, bias=5.0), "wa wb wc wd we", replace(small, round_up=True))
     assert more.words == ("waz", "wbz", "wc", "wd", "we")
+
+
+def test_candidates_may_be_wordnet_synonyms(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "stockade.attacks.genetic.same_pos_synonyms",
+        lambda words, indices: {i: ["grand"] if words[i] == "great" else [] for i in indices},
+    )
+    transfer = make_attack("genetic@transfer").attack
+    assert isinstance(transfer, Genetic)
+    assert (transfer.candidates, transfer.likely, transfer.stop_words) == ("wordnet", None, "none")
+    victim = WeightVictim({"great": 1, "grand": -1, "wa": 0.5, "wax": -9})
+    assert attack(victim, "a great wa", replace(transfer, population=2)).words == ("a", "grand", "wa")
+    nothing = attack(victim, "a wa", transfer)
+    assert nothing.trial.reason == "no word has a synonym"

@@ -13,9 +13,10 @@ the text as it is then (`genetic`), or those that it finds on the original text 
 the word itself (`genetic-fast`, which asks once and runs 40 generations). It sees six words to either side.
 
 Differences to the papers: the language model is a masked LM, not the one-billion-word model; `likely=none` does
-without (as the transferability paper does, because the filter removes two thirds of the candidates). Untargeted unless
-a target is given. Function words are left alone where the authors skip the most frequent words. TextAttack draws
-parents by the negated score, so weak members are favoured; here strong ones are, in every preset.
+without. The preset `transfer` follows the transferability paper: the candidates of a word are its WordNet synonyms of
+the same part of speech, as for PWWS, and no language model is asked, because that would remove two thirds of them.
+Untargeted unless a target is given. Function words are left alone where the authors skip the most frequent words.
+TextAttack draws parents by the negated score, so weak members are favoured; here strong ones are, in every preset.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.example import Example, Scores
@@ -34,6 +35,7 @@ from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Score, WordProbabilities
 from stockade.lexicon.neighbours import load_neighbours
 from stockade.lexicon.stopwords import StopList
+from stockade.lexicon.synonyms import same_pos_synonyms
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,17 @@ class Site:
 
 
 _TEXTATTACK = {"stop_words": "nltk-cased", "round_up": True}
+_TRANSFER: dict[str, Any] = {"candidates": "wordnet", "likely": None, "stop_words": "none"}
+_MISSING = {"neighbours": "near neighbour", "wordnet": "synonym"}
 _FAST: dict[str, Any] = {"likely": None, "max_drop": 5.0, "generations": 40}
 
 
 @published("genetic-fast", paper="Jia et al. 2019", presets={"paper": _FAST, "textattack": _FAST | _TEXTATTACK})
-@published("genetic", paper="Alzantot et al. 2018", presets={"paper": {}, "textattack": _TEXTATTACK})
+@published(
+    "genetic",
+    paper="Alzantot et al. 2018",
+    presets={"paper": {}, "textattack": _TEXTATTACK, "transfer": _TRANSFER},
+)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Genetic(WordAttack):
     """Breeds word swaps over generations and keeps what lowers the true class.
@@ -68,6 +76,8 @@ class Genetic(WordAttack):
         Members of a generation.
     generations : int
         How many are bred.
+    candidates : {"neighbours", "wordnet"}
+        What may replace a word: its near neighbours, or all its WordNet synonyms of the same part of speech.
     neighbours : int
         How many near neighbours of a word may replace it.
     max_squared_distance : float
@@ -90,6 +100,7 @@ class Genetic(WordAttack):
 
     population: int = 60
     generations: int = 20
+    candidates: Literal["neighbours", "wordnet"] = "neighbours"
     neighbours: int = 8
     max_squared_distance: float = 0.5
     likely: int | None = 4
@@ -103,7 +114,7 @@ class Genetic(WordAttack):
     async def search(self, example: Example, rng: Random) -> Outcome:
         sites = await self._sites(example)
         if not sites:
-            return Outcome.failed("no word has a near neighbour")
+            return Outcome.failed(f"no word has a {_MISSING[self.candidates]}")
         allowed = max(1, changes_allowed(example, self.max_changed, round_up=self.round_up))
         clean = Member(example.text, (await Score([example.text]))[0])
         members = await self._perturbed(example, [clean.text] * self.population, sites, allowed, rng)
@@ -121,14 +132,23 @@ class Genetic(WordAttack):
         return Outcome.failed(f"no success in {self.generations} generations", best.text)
 
     async def _sites(self, example: Example) -> dict[int, Site]:
-        table, text, sites = load_neighbours(), example.text, dict[int, Site]()
-        for index in changeable(example, self.stop_words):
+        indices = changeable(example, self.stop_words)
+        if self.candidates == "wordnet":
+            synonyms = same_pos_synonyms(example.text.words, indices)
+            sites = {index: Site(tuple(words), len(words)) for index, words in synonyms.items() if words}
+        else:
+            sites = self._near_sites(example.text, indices)
+        return sites if self.max_drop is None else await self._plausible(example.text, sites, self.max_drop)
+
+    def _near_sites(self, text: Text, indices: Sequence[int]) -> dict[int, Site]:
+        table, sites = load_neighbours(), dict[int, Site]()
+        for index in indices:
             word = text.words[index]
             near = table.neighbours(word, count=50, max_squared_distance=self.max_squared_distance)
             words = [match_case(item.word, word) for item in near if is_single_word(item.word)][: self.neighbours]
             if words:
                 sites[index] = Site(tuple(words), len(near))
-        return sites if self.max_drop is None else await self._plausible(text, sites, self.max_drop)
+        return sites
 
     async def _plausible(self, text: Text, sites: dict[int, Site], max_drop: float) -> dict[int, Site]:
         """The sites with the words that are hardly less likely in their place than the word that stands there."""
