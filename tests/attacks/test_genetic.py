@@ -203,5 +203,6 @@ def test_candidates_may_be_wordnet_synonyms(monkeypatch: pytest.MonkeyPatch) -> 
     assert (transfer.candidates, transfer.likely, transfer.stop_words) == ("wordnet", None, "none")
     victim = WeightVictim({"great": 1, "grand": -1, "wa": 0.5, "wax": -9})
     assert attack(victim, "a great wa", replace(transfer, population=2)).words == ("a", "grand", "wa")
-    nothing = attack(victim, "a wa", transfer)
-    assert nothing.trial.reason == "no word has a synonym"
+    assert attack(victim, "a wa", transfer).trial.reason == "no word has a synonym"
+    near = attack(victim, "a great wa", replace(transfer, candidates="neighbours", population=2, max_changed=0.4))
+    assert near.words == ("a", "great", "wax")
