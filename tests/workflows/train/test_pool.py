@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,27 @@ def test_pools_hold_names_of_the_zoo_once() -> None:
     assert (len(POOLS["default"]), len(POOLS["full"])) == (20, 66)
     with pytest.raises(OptionError, match='Did you mean "full"'):
         pool_names("ful")
+
+
+@pytest.mark.slow
+def test_processes_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "import os, time\n"
+        "from stockade.workflows.train.pool import _processes\n"
+        "if __name__ == '__main__':\n"
+        "    with _processes(2) as processes:\n"
+        "        print(*{processes.submit(os.getpid).result() for _ in range(2)}, flush=True)\n"
+        "        processes.submit(time.sleep, 600)\n"
+        "        time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        children = [int(number) for number in parent.stdout.readline().split()]
+        parent.kill()
+        parent.wait()
+        for _ in range(600):
+            if not any(Path(f"/proc/{child}").exists() for child in children):
+                return
+            time.sleep(0.1)
+    pytest.fail(f"{children} are still there a minute after their parent")

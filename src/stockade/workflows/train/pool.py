@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from stockade.core.errors import StockadeError
@@ -216,7 +218,7 @@ def _train_all(trainings: Mapping[Member, Arguments], workers: int) -> Iterator[
 @contextmanager
 def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that are ended when the user interrupts: every training goes on from its last checkpoint."""
-    executor = ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+    executor = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_end_with_parent)
     try:
         yield executor
     except BaseException:
@@ -225,6 +227,18 @@ def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """A killed parent cannot end its processes, and they would go on training for hours."""
+
+    def watch() -> None:
+        parent = parent_process()
+        if parent is not None:
+            wait([parent.sentinel])
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _train(arguments: Arguments) -> str | None:
