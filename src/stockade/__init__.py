@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from stockade.workflows.evaluate import evaluate
     from stockade.workflows.evaluate.result import EvaluateResult
     from stockade.workflows.mine import mine_rules
+    from stockade.workflows.mine.explain import explain_rules
     from stockade.workflows.mine.result import MineResult
     from stockade.workflows.rules import apply_rules
     from stockade.workflows.train import train
@@ -76,6 +77,7 @@ _HOMES = {
     "defend": "stockade.workflows.defend",
     "ensemble": "stockade.models.ensemble",
     "evaluate": "stockade.workflows.evaluate",
+    "explain_rules": "stockade.workflows.mine.explain",
     "fit_detector": "stockade.workflows.detector",
     "load": "stockade.kinds",
     "load_data": "stockade.datasets.load",
@@ -118,6 +120,7 @@ __all__ = [
     "defend",
     "ensemble",
     "evaluate",
+    "explain_rules",
     "fit_detector",
     "load",
     "load_data",

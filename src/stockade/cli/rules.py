@@ -19,6 +19,7 @@ from stockade.cli.inputs import (
     seed_option,
     speed_options,
 )
+from stockade.cli.rules_mine import explain, mine
 from stockade.core.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -38,10 +39,14 @@ share_option = click.option(
 
 @click.group("rules")
 def command() -> None:
-    """Word replacement rules: apply them to texts, or test whether models withstand them.
+    """Word replacement rules: mine them, explain them, apply them to texts, test whether models withstand them.
 
     Rules are a file of JSON lines that you can read, edit and share; docs/rules.md describes it.
     """
+
+
+command.add_command(mine)
+command.add_command(explain)
 
 
 @command.command("apply")
