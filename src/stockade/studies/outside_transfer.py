@@ -121,7 +121,9 @@ class Transfer:
         targets = self._outside[self._places[ensemble]]
         if among is not None:
             targets = targets & np.array([target in among for target in self._targets])
-        return centred_interval(*self._means(ensemble, targets))
+        interval = centred_interval(*self._means(ensemble, targets))
+        # Laid around the measured value, the ends may leave what a share can be.
+        return {part: None if end is None else min(1.0, max(0.0, end)) for part, end in interval.items()}
 
     def difference(self, pairs: Sequence[tuple[str, str]]) -> Difference:
         """How much more often the first of each pair of ensembles transfers, as a mean over the pairs.

@@ -13,11 +13,10 @@ from stockade.core.errors import DataError
 from stockade.experiment.inputs import is_lost_object
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import MANIFEST, read_manifest
+from stockade.studies.roster import recorded_failures, recorded_models
 from stockade.studies.transferability import TransferMatrix
 
 KIND = "study-transfer"
-MODELS = "models"
-"""The part of a transfer study's store in which each model has a row with its name and reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class TransferFolder:
     folder
         Its folder.
     models
-        References of its models by name, without those that were Python objects.
+        References of its models by name, without those that failed or were Python objects.
     data
         The reference of its data; None if they were a Python object.
     """
@@ -50,13 +49,14 @@ class TransferFolder:
         models: dict[str, str] = dict(manifest.spec.get("models") or {})
         store = ResultStore(folder)
         try:  # models of a pool are recorded when they are loaded, not when the study is begun
-            models |= {row["name"]: row["reference"] for row in store.documents(MODELS)}
+            models |= {name: row["reference"] for name, row in recorded_models(store).items()}
+            failed = recorded_failures(store)
         finally:
             store.close()
         data = manifest.spec.get("data")
         return cls(
             folder,
-            {name: reference for name, reference in models.items() if not is_lost_object(reference)},
+            {name: model for name, model in models.items() if name not in failed and not is_lost_object(model)},
             None if is_lost_object(data) else data,
         )
 

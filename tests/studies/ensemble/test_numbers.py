@@ -72,6 +72,14 @@ def test_rates_are_means_over_the_models_outside() -> None:
     assert raw.mean("a+b", among=("a", "b"))["value"] is None
 
 
+def test_intervals_of_shares_stay_between_0_and_1() -> None:
+    for name in ENSEMBLES:
+        interval = transfer().mean(name)
+        assert interval["low"] is not None
+        assert interval["high"] is not None
+        assert 0 <= interval["low"] <= interval["high"] <= 1
+
+
 def test_only_texts_that_a_model_gets_right_before() -> None:
     clean = transfer(originals="clean")
     assert clean.mean("a")["value"] == pytest.approx((1 / 3 + 1 / 3 + 0 / 2) / 3)

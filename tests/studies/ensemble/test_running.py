@@ -256,7 +256,7 @@ def test_rates_that_were_not_measured_are_said(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_plots")
 def test_a_stand_in_takes_the_place_of_one_of_the_papers_models(tmp_path: Path) -> None:
     matrix = save_matrix(tmp_path)
-    options = {**SMALL, "sizes": (3,), "methods": ("human",), "stand_ins": ("LSTM-WC-ELMo-1=BERT",)}
+    options = {**SMALL, "sizes": (3,), "methods": ("human",), "stand_ins": {"LSTM-WC-ELMo-1": BERT}}
     result = study(victims(), ROWS, matrix=matrix, out=tmp_path / "made", **options)
     assert [(entry.method, entry.members) for entry in result.selections] == [
         ("single", (LSTM,)),
@@ -330,7 +330,7 @@ def test_the_data_alone_may_be_named_beside_a_transfer_study(tmp_path: Path) -> 
         ({"matrix": None}, OptionError, "needs a transfer matrix: name a csv file or the folder of a transfer study"),
         ({"matrix": "gone.csv"}, DataError, "There is no transfer matrix gone.csv, expected a csv file"),
         ({"methods": ("guessing",)}, OptionError, 'There is no way to choose an ensemble "guessing"'),
-        ({"stand_ins": ("BERT",)}, OptionError, '--stand-in is "BERT", expected NAME=MODEL'),
+        ({"stand_ins": ["BERT"]}, OptionError, "--stand-in BERT is not of the form NAME=VALUE"),
         (
             {"attacks": ["pwws", "deepwordbug"]},
             OptionError,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from stockade.attacks.registry import NamedAttack, make_attacks
 from stockade.core.errors import ModelError, OptionError, RunError, unknown_name
@@ -40,6 +40,7 @@ from stockade.studies.frame import Option, StudyResult, StudySpec, begin_study, 
 from stockade.studies.outside_transfer import Transfer, add_answer, read_answers, unanswered
 from stockade.studies.published_ensembles import HUMAN, PublishedEnsemble, score_published
 from stockade.studies.records import read_numbers, warn_of_few
+from stockade.studies.roster import name_pairs
 from stockade.studies.selection import EnsembleSearch, GeneticOptions
 from stockade.studies.transfer_folder import TransferFolder, read_matrix
 from stockade.studies.transferability import TransferMatrix
@@ -72,7 +73,11 @@ class EnsembleSpec(StudySpec):
     """Who chooses the ensembles that are attacked; repeat for several.  [default: all]"""
     sizes: Annotated[tuple[Count, ...], Option("--size")] = (2, 3, 4, 5, 6, 7)
     """How many members; repeat for several.  [default: 2 to 7]"""
-    stand_ins: Annotated[tuple[str, ...], Option("--stand-in", "NAME=MODEL")] = ()
+    stand_ins: Annotated[
+        Mapping[str, str],
+        BeforeValidator(lambda value: name_pairs(value, "--stand-in", "BERT=MiniLM-L6")),
+        Option("--stand-in", "NAME=MODEL"),
+    ] = Field(default_factory=dict)
     """A model in place of one of the paper's, such as BERT=MiniLM-L6; repeat for several."""
     sampled: Count | None = 500
     """How many adversarial texts of each ensemble are shown to the other models, a seeded sample."""
@@ -130,24 +135,20 @@ class EnsembleSpec(StudySpec):
                 raise unknown_name("way to choose an ensemble", method, METHODS)
         return methods
 
+    @field_validator("sizes")
+    @classmethod
+    def _each_size_once(cls, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(sorted(set(sizes)))
+
     @model_validator(mode="after")
     def _options_that_can_be(self) -> EnsembleSpec:
-        self.genetic_options, self.replaced  # noqa: B018  # both refuse what they cannot be made of
+        self.genetic_options  # noqa: B018  # refuses what it cannot be made of
         return self
 
     @property
     def genetic_options(self) -> GeneticOptions:
         """Of the genetic search."""
         return GeneticOptions(self.population, self.generations, self.mutation, self.elitism)
-
-    @property
-    def replaced(self) -> dict[str, str]:
-        """Which model stands in for which of the paper's."""
-        pairs = [entry.partition("=") for entry in self.stand_ins]
-        for entry, (name, equals, model) in zip(self.stand_ins, pairs, strict=True):
-            if not (name and equals and model):
-                raise OptionError(f'--stand-in is "{entry}", expected NAME=MODEL, such as BERT=MiniLM-L6.')
-        return {name: model for name, _, model in pairs}
 
     def attack(self, members: Sequence[str], classifier: Classifier) -> AttackSpec:
         """What decides the attack on an ensemble; `classifier` is that ensemble."""
@@ -223,7 +224,7 @@ class EnsembleResult(StudyResult[EnsembleNumbers]):
     @cached_property
     def published(self) -> tuple[PublishedEnsemble, ...]:
         """The paper's ensembles on this matrix."""
-        return score_published(EnsembleSearch(self.matrix), self.spec.sizes, self.spec.replaced)
+        return score_published(EnsembleSearch(self.matrix), self.spec.sizes, self.spec.stand_ins)
 
     @cached_property
     def numbers(self) -> EnsembleNumbers:
@@ -398,7 +399,7 @@ def _search(workspace: Workspace, spec: EnsembleSpec) -> None:
     if fingerprint != workspace.manifest.inputs["matrix"]:
         raise RunError(f"{spec.matrix} has changed since the study was begun: start again with another --out.")
     search = EnsembleSearch(matrix, spec.models or None)
-    published = score_published(EnsembleSearch(matrix), spec.sizes, spec.replaced)
+    published = score_published(EnsembleSearch(matrix), spec.sizes, spec.stand_ins)
     selections = analysis.select(search, spec.sizes, spec.methods, spec.genetic_options, published, spec.seed)
     rates = [[None if np.isnan(rate) else rate for rate in row] for row in matrix.rates.tolist()]
     document = {
