@@ -18,6 +18,9 @@ from stockade.studies.records import bootstrap_mean
 from stockade.studies.resampling import RESAMPLES, at_least
 from stockade.studies.word_importance import Importances, SubstituteDrops
 
+_SEVERAL = 3
+"""A word with fewer substitutes makes no map to look at, if another has more."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilySpread:
@@ -78,7 +81,8 @@ class WordMap:
     importances
         For each model the importance of each word.
     replaced
-        The index of the word that matters most to the mean of the models and has substitutes; None if none has.
+        The index of the word that matters most to the mean of the models, of those with several substitutes; None if
+        no word has any.
     substitutes
         What may replace it.
     drops
@@ -177,7 +181,8 @@ def make_map(
     columns = [[importances[model].drops[index] for model in models] for index in range(len(words))]
     means = [fmean([drop for drop in column if drop is not None] or [0.0]) for column in columns]
     replaceable = {index: list(drops) for known in substitutes.values() for index, drops in known.words.items()}
-    replaced = max(replaceable, key=lambda index: means[index], default=None)
+    several = [index for index, candidates in replaceable.items() if len(candidates) >= _SEVERAL] or list(replaceable)
+    replaced = max(several, key=lambda index: means[index], default=None)
     candidates = () if replaced is None else tuple(replaceable[replaced])
     return WordMap(
         id=id,

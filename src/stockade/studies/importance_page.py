@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stockade.report.charts import Series, plot_rows
-from stockade.report.document import Block, Details, Heading, Plot, Table
+from stockade.report.document import Block, Details, Heading, Note, Plot, Table
 from stockade.report.figures import draw_plot
 from stockade.report.heat_map import HeatMap
 from stockade.report.numbers import count, number, p_value, ranged_cell
@@ -19,7 +19,7 @@ _SPREAD = (
 )
 
 
-def word_blocks(spread: Spread | None, maps: Sequence[WordMap]) -> Iterator[Block]:
+def word_blocks(spread: Spread | None, maps: Sequence[WordMap], chosen: str) -> Iterator[Block]:
     """How many words models look at, and maps of single texts.
 
     Parameters
@@ -28,12 +28,15 @@ def word_blocks(spread: Spread | None, maps: Sequence[WordMap]) -> Iterator[Bloc
         The spread of every model; None if it was not measured.
     maps
         The texts.
+    chosen
+        How they were chosen.
     """
     if spread is not None:
         yield Heading("How many words models look at", aside="appendix C")
         yield from _spread_blocks(spread)
     if maps:
         yield Heading("What words are worth to each model", aside="Figures 5 and 6")
+        yield Note(chosen, kind="aside")
     for entry in maps:
         yield from _map_blocks(entry)
 
@@ -89,7 +92,7 @@ def _map_blocks(entry: WordMap) -> Iterator[Block]:
             values=entry.drops,
             title=f"Substitutes for “{entry.words[entry.replaced]}”",
             caption="How far it falls when the substitute stands in the word's place. The word is the one that matters "
-            "most to the mean of the models, of those that have synonyms.",
+            "most to the mean of the models, of those that have several synonyms.",
             row_groups=groups,
             percent=False,
             digits=2,

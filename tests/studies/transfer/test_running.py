@@ -116,7 +116,7 @@ def test_asymmetry_and_universal_texts_by_hand(finished: TransferResult) -> None
     assert (largest.source, largest.target, largest.rate, largest.reverse) == ("c", "b", 0.5, 0.0)
     universal = transfer.universal
     assert universal.texts == 4
-    assert dict(universal.all_but) == {0: 0, 1: 4, 2: 4, 3: 4, 5: 4}
+    assert dict(universal.all_but) == {0: 0, 1: 4}
     assert {(text.adversarial, text.right, text.fooled) for text in universal.examples} == {
         ("grand film", 3, 2),
         ("fine film", 3, 2),

@@ -38,10 +38,7 @@ from stockade.studies.transfer_statistics import (
     measure_effects,
 )
 from stockade.studies.transferability import INPUT_CLASSES, OTHER, TransferMatrix, traits_of
-
-ALL_BUT = (0, 1, 2, 3, 5)
-"""How many models an adversarial text may leave right to be counted as almost universal."""
-_MOST_UNIVERSAL = 12
+from stockade.studies.universal import Universal, find_universal
 
 Rates = tuple[tuple[float | None, ...], ...]
 """A row for each source; None where nothing was measured."""
@@ -97,37 +94,6 @@ class SourceNumbers:
     sampled: int
     mean_perturbed_percent: float | None
     mean_rate: Interval
-
-
-@dataclass(frozen=True, slots=True)
-class UniversalText:
-    """An adversarial text of a source: how many models are right on the original, and how many of those it fools."""
-
-    source: str
-    id: str
-    right: int
-    fooled: int
-    original: str
-    adversarial: str
-
-
-@dataclass(frozen=True, slots=True)
-class Universal:
-    """Texts that fool every model that is right on the original, of those that at least half of the models get right.
-
-    Parameters
-    ----------
-    texts
-        How many different adversarial texts there are.
-    all_but
-        How many of them fool every such model but at most so many.
-    examples
-        Those that fool all, or all but one.
-    """
-
-    texts: int
-    all_but: Mapping[int, int]
-    examples: tuple[UniversalText, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,36 +226,6 @@ def _source_numbers(raw: Resampled, source: str, records: Records, samples: Samp
         sampled=len(sample),
         mean_perturbed_percent=mean([record.perturbed_percent or 0.0 for record in sample]),
         mean_rate=raw.mean_interval(raw.cells(row, np.ones_like(row), own=False)),
-    )
-
-
-def find_universal(outcomes: Outcomes, samples: Samples) -> Universal:
-    """The adversarial texts that fool every model that is right on the original, those that most models know first.
-
-    Parameters
-    ----------
-    outcomes
-        What every target said.
-    samples
-        The adversarial texts of each source.
-    """
-    count, place = len(outcomes.models), {id: number for number, id in enumerate(outcomes.ids)}
-    texts: dict[str, UniversalText] = {}
-    for row, source in enumerate(outcomes.models):
-        asked = outcomes.knows & outcomes.scored[row]
-        fooled = asked & outcomes.fooled[row]
-        asked[row] = fooled[row] = outcomes.knows[row]  # the source is fooled: that is how the text was found
-        right, hits = asked.sum(0), fooled.sum(0)
-        for record in samples.get(source, ()):
-            number, adversarial = place[record.id], record.adversarial or ""
-            text = UniversalText(source, record.id, int(right[number]), int(hits[number]), record.original, adversarial)
-            if 2 * text.right >= count and text.fooled > getattr(texts.get(adversarial), "fooled", -1):
-                texts[adversarial] = text
-    ranked = sorted(texts.values(), key=lambda text: (text.right - text.fooled, -text.right))
-    return Universal(
-        texts=len(texts),
-        all_but={most: sum(text.right - text.fooled <= most for text in ranked) for most in ALL_BUT},
-        examples=tuple(text for text in ranked[:_MOST_UNIVERSAL] if text.right - text.fooled <= 1),
     )
 
 

@@ -25,9 +25,10 @@ from stockade.studies import published_transfer as published
 from stockade.studies.claims import claims_in_short, claims_table
 from stockade.studies.frame import study_document
 from stockade.studies.importance_page import word_blocks
-from stockade.studies.transfer.analysis import AttackTransfer, TransferNumbers, Universal
+from stockade.studies.transfer.analysis import AttackTransfer, TransferNumbers
 from stockade.studies.transfer_statistics import FACTOR_ORDER
 from stockade.studies.transferability import OTHER, traits_of
+from stockade.studies.universal import Universal
 
 if TYPE_CHECKING:
     from stockade.studies.transfer.study import TransferResult
@@ -51,6 +52,10 @@ _FACTORS = (
     "The mean of |r(s, t) − r0(t)| over pairs of models that differ in one factor alone, r0(t) being the base rate of "
     "the target. By chance: what the choice of texts alone would give, because absolute differences of noisy rates are "
     "never 0. Intervals by resampled texts. The paper has no intervals."
+)
+_CHOSEN = (
+    "Texts of 6 to 25 words that the first attack fools most sources on, and of these the ones with the fewest changed "
+    "words; then the text that was named with --map-text."
 )
 _CLASSES = (
     "Mean rates from class to class in percent, base rates among them; rows are sources. Intervals under the pointer."
@@ -135,7 +140,7 @@ def _blocks(result: TransferResult) -> Iterator[Block]:
     yield _model_table(result, numbers)
     for attack, transfer in numbers.attacks.items():
         yield from _attack_blocks(result, attack, transfer, attack if len(numbers.attacks) > 1 else "")
-    yield from word_blocks(numbers.spread, numbers.maps)
+    yield from word_blocks(numbers.spread, numbers.maps, _CHOSEN)
 
 
 def rate_map(transfer: AttackTransfer, rates: Sequence[Sequence[float | None]], caption: str) -> HeatMap:
