@@ -17,7 +17,7 @@ MODELS = ("my-bert", "bert", "lstm", "models/m")
 
 
 def lay_out(folder: Path) -> None:
-    """Write data, a function, model folders, word vectors and rules, and link to the repository's docs."""
+    """Write data, a function, model folders, word vectors, rules and a transfer matrix, and link to the docs."""
     labels = ("negative", "positive")
     texts = [[review.text for review in reviews("test") if review.label == label][: ROWS // 2] for label in (0, 1)]
     labelled = [(text, label) for pair in zip(*texts, strict=True) for text, label in zip(pair, labels, strict=True)]
@@ -47,6 +47,8 @@ def lay_out(folder: Path) -> None:
     swaps = (("film", "movie"), ("movie", "film"), ("the", "this"), ("and", "also"))
     rules = [Rule(label, word, other, 1.0) for label in labels for word, other in swaps]
     write_rules(folder / "rules.jsonl", RuleSet(tuple(rules)))
+    matrix = "source,bert,lstm,m\nbert,0.6,0.4,0.3\nlstm,0.4,0.6,0.3\nm,0.3,0.3,0.5\n"
+    (folder / "matrix.csv").write_text(matrix, encoding="utf-8")
     (folder / "docs").symlink_to(ROOT / "docs")
 
 
