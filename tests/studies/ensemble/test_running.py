@@ -312,6 +312,42 @@ def test_models_and_data_are_those_of_the_transfer_study(tmp_path: Path) -> None
     assert result.verify().holds
 
 
+CODE = """
+import math
+
+def says(words):
+    def predict(texts):
+        odds = [3 * sum(word in words for word in text.split()) - 1 for text in texts]
+        return [[1 - 1 / (1 + math.exp(-value)), 1 / (1 + math.exp(-value))] for value in odds]
+    predict.labels = ["negative", "positive"]
+    return predict
+
+a, b, c = says(["good", "great", "fun"]), says(["good", "great"]), says(["good"])
+"""
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_a_transfer_study_that_was_run_is_read_and_its_code_needs_the_users_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "readers.py").write_text(CODE)
+    (tmp_path / "data.csv").write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in ROWS))
+    monkeypatch.chdir(tmp_path)
+    models = {name: f"python:readers:{name}" for name in "abc"}
+    st.study("transfer", models, "data.csv", attacks="deepwordbug", importance=0, maps=0, out="transfer")
+    options: dict[str, Any] = {**SMALL, "sizes": (2,), "methods": ("greedy",)}
+    with pytest.raises(KeyboardInterrupt):
+        study(None, None, matrix="transfer", out="made", observer=Stop(2), **options)
+    with pytest.raises(RunError, match=r"made runs python:readers:a: .*--trust-run"):
+        st.resume("made")
+    result = st.resume("made", trust=True)
+    assert result.complete
+    assert result.models == ("a", "b", "c")
+    assert {len(members) for members in result.ensembles.values()} == {1, 2}
+    with pytest.raises(RunError, match="runs python:readers"):
+        st.load(Path("made", "ensembles", list(result.ensembles)[-1])).verify()
+
+
 def test_the_data_alone_may_be_named_beside_a_transfer_study(tmp_path: Path) -> None:
     folder = save_transfer_study(tmp_path / "transfer", {name: f"builtin:{name}" for name in BUILTIN}, None)
     find = EnsembleResult.spec_type.find_inputs
