@@ -154,8 +154,11 @@ def recorded_models(store: ResultStore) -> dict[str, Document]:
 
 def recorded_failures(store: ResultStore) -> dict[str, str]:
     """The reasons why models cannot be used, or not to the end: the first of each."""
-    marks = [document for document in store.documents(FAILURES) if document["reason"]]
-    return {document["name"]: document["reason"] for document in reversed(marks)}
+    failures: dict[str, str] = {}
+    for document in store.documents(FAILURES):
+        if document["reason"]:
+            failures.setdefault(document["name"], document["reason"])
+    return failures
 
 
 def with_recorded(given: Mapping[str, object], recorded: Mapping[str, str], option: str) -> dict[str, object]:

@@ -20,7 +20,6 @@ from stockade.experiment.pool import DataPool
 from stockade.experiment.progress import Progress, Runtime, within
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import Workspace
-from stockade.models.zoo.names import pool_names
 from stockade.studies.cross_scoring import (
     CLEAN,
     LabelledText,
@@ -173,7 +172,7 @@ class TransferJob:
         from stockade.workflows.train.pool import PoolSources, train_pool
 
         members = train_pool(
-            [name for name in pool_names(spec.pool) if name not in models],
+            spec.pool_members,
             spec.train_data,
             spec.pool_folder or self._folder / POOL,
             sources=PoolSources(vectors=spec.vectors, checkpoints=spec.checkpoints),

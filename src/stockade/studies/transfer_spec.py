@@ -97,9 +97,15 @@ class TransferSpec(StudySpec):
         return self
 
     @property
+    def pool_members(self) -> tuple[str, ...]:
+        """The models of the pool; one that was named takes the place of a member of that name."""
+        members = () if self.pool is None else pool_names(self.pool)
+        return tuple(name for name in members if name not in self.models)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The models that were named, and those of the pool."""
-        return tuple(dict.fromkeys((*self.models, *(pool_names(self.pool) if self.pool else ()))))
+        return (*self.models, *self.pool_members)
 
     @property
     def size(self) -> int:

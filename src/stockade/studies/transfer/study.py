@@ -20,7 +20,6 @@ from stockade.experiment.pool import DataPool
 from stockade.experiment.progress import Runtime
 from stockade.experiment.result import Verification, Workflow
 from stockade.experiment.workspace import MANIFEST, read_manifest
-from stockade.models.zoo.names import pool_names
 from stockade.report.document import Document
 from stockade.report.numbers import Interval
 from stockade.studies.claims import Claim
@@ -206,15 +205,15 @@ class TransferResult(StudyResult[TransferNumbers]):
     def complete(self) -> bool:
         """Whether every model was attacked and has scored all texts, but for those that are marked with a reason."""
         names = [name for name in self.spec.names if name not in self.failures]
-        seconds = [*self.spec.second, *(pool_names(self.spec.pool) if self.spec.pool else ())]
+        seconds = dict.fromkeys((*self.spec.second, *self.spec.pool_members))
         if not all(name in self.attack_runs and self.attack_runs[name].complete for name in names):
             return False
         asked = [*names, *(second(name) for name in seconds if second(name) not in self.failures and name in names)]
         return not any(missing_cells(self.store, name, self.samples, retry=False) for name in asked)
 
     def problem(self) -> str | None:
-        """The first failure, if no model has scored a single text of another."""
-        if any(resampled.counts.any() for resampled in self.raw.values()):
+        """The first failure, if no model could be used."""
+        if self.predictions:
             return None
         return next((f"{name}: {reason}" for name, reason in self.failures.items()), None)
 
