@@ -22,6 +22,7 @@ WORKFLOWS = {
     "study-bae": "stockade.studies.bae.study",
     "study-ensemble": "stockade.studies.ensemble.study",
     "study-masking": "stockade.studies.masking.study",
+    "study-rules": "stockade.studies.rules.study",
     "study-transfer": "stockade.studies.transfer.study",
 }
 """The module whose `WORKFLOW` runs a kind of job."""
