@@ -82,7 +82,8 @@ def study(
         Go on with the study in `out`. Models and data may then be left out: an interrupted study goes on with those
         that it was begun with, and a finished one is analysed again without asking a model.
     trust
-        Whether code that a resumed folder names, such as a `python:` model, may be run.
+        Whether code that a folder names, such as a `python:` model, may be run: that of a resumed study, or of another
+        one whose models it takes.
     concurrency
         The most searches in flight; changes the speed, not the results.
     batch_tokens
@@ -121,7 +122,7 @@ def study(
         differing = {option: value for option, value in shared.items() if value != fields[option].default}
         result = _resume(workflow, Path(out), runtime, trust, data, {**differing, **options})
         return result
-    models, data = workflow.spec.find_inputs(models, data, options)
+    models, data = workflow.spec.find_inputs(models, data, {**options, "trust": trust})
     result = workflow.start(
         workflow.spec.of(models=models, data=data, **shared, **options), out, runtime, resume=resume
     )

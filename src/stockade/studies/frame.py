@@ -95,7 +95,7 @@ class StudySpec(ModelSpec):
         models, data
             What the user named; None for what is missing. A single name on the command line is that of a model.
         options
-            The options of this study that were set.
+            The options of this study that were set, and `trust`: whether code that a folder names may be run.
         """
         if models is None or data is None:
             missing = "MODEL and DATA are" if models is None else "DATA is"

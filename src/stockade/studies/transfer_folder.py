@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from stockade.core.errors import DataError
+from stockade.core.errors import DataError, RunError
 from stockade.experiment.inputs import is_lost_object
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import MANIFEST, read_manifest
+from stockade.models.ensemble_reference import single_models
 from stockade.studies.roster import recorded_failures, recorded_models
 from stockade.studies.transferability import TransferMatrix
 
@@ -59,6 +60,23 @@ class TransferFolder:
             {name: model for name, model in models.items() if name not in failed and not is_lost_object(model)},
             None if is_lost_object(data) else data,
         )
+
+    def trusted_models(self, trust: bool) -> dict[str, str]:
+        """The models, unless one of them is code that only the folder names.
+
+        Parameters
+        ----------
+        trust
+            Whether the user trusts whoever made the folder.
+        """
+        for reference in self.models.values():
+            code = next((model for model in single_models(reference) if model.startswith("python:")), None)
+            if code is not None and not trust:
+                raise RunError(
+                    f"{self.folder} names the model {code}: that is code named by the folder, not by you. Add "
+                    "--trust-run (trust=True in Python) if you trust whoever made it, or name the models and the data."
+                )
+        return dict(self.models)
 
 
 def read_matrix(path: Path, attack: str) -> tuple[TransferMatrix, str]:

@@ -336,8 +336,10 @@ def test_a_transfer_study_that_was_run_is_read_and_its_code_needs_the_users_word
     models = {name: f"python:readers:{name}" for name in "abc"}
     st.study("transfer", models, "data.csv", attacks="deepwordbug", importance=0, maps=0, out="transfer")
     options: dict[str, Any] = {**SMALL, "sizes": (2,), "methods": ("greedy",)}
+    with pytest.raises(RunError, match=r"transfer names the model python:readers:a: that is code named by the folder"):
+        study(None, None, matrix="transfer", out="made", **options)
     with pytest.raises(KeyboardInterrupt):
-        study(None, None, matrix="transfer", out="made", observer=Stop(2), **options)
+        study(None, None, matrix="transfer", trust=True, out="made", observer=Stop(2), **options)
     with pytest.raises(RunError, match=r"made runs python:readers:a: .*--trust-run"):
         st.resume("made")
     result = st.resume("made", trust=True)

@@ -67,8 +67,10 @@ class EnsembleSpec(StudySpec):
 
     matrix: Annotated[Path | None, Option(metavar="FILE|FOLDER")] = None
     """The transfer matrix: a csv file, or the folder of a transfer study, whose models and data are the default."""
-    attacks: Annotated[Attacks, Option("--attack", "NAME[@PRESET][:OPTION=VALUE,…]")] = make_attacks("pwws")
-    """The attack on the ensembles."""
+    attacks: Annotated[Attacks, Option("--attack", "NAME[@PRESET][:OPTION=VALUE,…]")] = Field(
+        default_factory=lambda: make_attacks("pwws")
+    )
+    """The attack on the ensembles.  [default: pwws]"""
     methods: Annotated[tuple[str, ...], Option("--method", "genetic|greedy|exhaustive|human")] = METHODS
     """Who chooses the ensembles that are attacked; repeat for several.  [default: all]"""
     sizes: Annotated[tuple[Count, ...], Option("--size")] = (2, 3, 4, 5, 6, 7)
@@ -106,7 +108,7 @@ class EnsembleSpec(StudySpec):
             named = models[0] if isinstance(models, list) and len(models) == 1 else models
             models, data = None, named if named is not None else study.data
         if study is not None and models is None:
-            models = dict(study.models)
+            models = study.trusted_models(bool(options.get("trust")))
         if not models or data is None:
             raise OptionError(
                 "The study ensemble takes models and data, or neither to search only: stockade study ensemble "
