@@ -6,17 +6,8 @@ import pytest
 
 from stockade.core.statistics import mcnemar
 from stockade.studies.published_rules import BY_BUDGET, BY_SIZE, CHANGED, FAMILIES, SUCCESS
-from stockade.studies.rules.analysis import (
-    ALL,
-    FINAL,
-    HELD_OUT,
-    OUTCOMES,
-    Outcomes,
-    RulesNumbers,
-    TargetOutcomes,
-    analyse,
-    outcomes_of,
-)
+from stockade.studies.rule_outcomes import ALL, HELD_OUT, OUTCOMES, Outcomes, TargetOutcomes, outcomes_of
+from stockade.studies.rules.analysis import FINAL, RulesNumbers, analyse
 from stockade.studies.rules.claims import check_claims
 from tests.records import record
 from tests.studies.made_studies import failure, skipped, success

@@ -13,8 +13,9 @@ from stockade.core.errors import DataError, OptionError
 from stockade.core.text import Text
 from stockade.lexicon.association import count_words
 from stockade.lexicon.rules import Rule, RuleSet, write_rules
-from stockade.workflows.mine.explain import explain_rules, log_odds
+from stockade.workflows.mine.explain import explain_rules
 from stockade.workflows.mine.explain_page import findings, marked_words
+from stockade.workflows.mine.word_use import log_odds
 from tests.workflows.mine.toys import MeanVictim
 
 DATA = [

@@ -10,8 +10,9 @@ from stockade.report.document import Block, Cell, Details, Document, Heading, No
 from stockade.report.examples import Example, Examples, Filter, Tone, Word
 from stockade.report.numbers import count, number
 from stockade.report.render_json import indented
-from stockade.workflows.mine.explain import ExplainedRule, LogOdds, RulesExplanation, Sentence, WordUse
+from stockade.workflows.mine.explain import ExplainedRule, RulesExplanation, Sentence
 from stockade.workflows.mine.page import MOST_ROWS
+from stockade.workflows.mine.word_use import LogOdds, WordUse
 
 _AROUND = 20
 """How many words of a long text stand on either side of the marked one."""
