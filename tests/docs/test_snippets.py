@@ -30,6 +30,7 @@ SNIPPETS_NOT_RUN = {"docs/studies.md#2": ATTENTION}
 COMMANDS_NOT_RUN = {
     r"attack … .*": "an ellipsis",
     r"study attention .*": ATTENTION,
+    r"study transfer .*--pool .*": "trains 40 models; tests/studies/transfer/test_pool.py runs a small pool",
     r"resume runs/one": ATTENTION,
     r"train nli.jsonl --arch BERT .*": "needs a pre-trained BERT",
     r"lexicon build mine.npz": "needs a package of 70 MB; the command below it writes the same file",
