@@ -10,6 +10,7 @@ any model again. That does not hold for the log-softmax of the mean, which has o
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -276,7 +277,7 @@ class _LogitsInPlaceOfScores:
     def __init__(self, classifier: LogitClassifier) -> None:
         self._classifier = classifier
         self.labels, self.deterministic = classifier.labels, classifier.deterministic
-        self.workers = classifier.workers if isinstance(classifier, ParallelClassifier) else 1
+        self.workers = _batches_at_once(classifier)
 
     def encode(self, inputs: Sequence[TextInput]) -> Sequence[Any]:
         return self._classifier.encode(inputs)
@@ -290,6 +291,15 @@ class _LogitsInPlaceOfScores:
     def start_worker(self) -> None:
         if isinstance(self._classifier, ParallelClassifier):
             self._classifier.start_worker()
+
+
+def _batches_at_once(classifier: Classifier) -> int:
+    """As many batches as there are cores, also of a small model: a chunk has enough batches for all of them."""
+    if not isinstance(classifier, ParallelClassifier):
+        return 1
+    device = getattr(getattr(classifier, "model", None), "device", None)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores if getattr(device, "type", None) == "cpu" else classifier.workers
 
 
 def _scoring(classifier: Classifier, batch_tokens: int | None, language: LanguageModels) -> Scoring:
