@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stockade.models.zoo.names import POOL
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.transferability.matrix import TransferMatrix
 
 SPEC = Path(__file__).parents[3] / "shared" / "SPEC.md"
 

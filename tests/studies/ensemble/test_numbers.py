@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from stockade.report.numbers import Interval
-from stockade.studies.cross_scoring import Predictions
 from stockade.studies.ensemble.analysis import (
     EnsembleNumbers,
     MeasuredEnsemble,
@@ -21,10 +20,11 @@ from stockade.studies.ensemble.analysis import (
     rank_correlation,
 )
 from stockade.studies.ensemble.claims import check_claims
-from stockade.studies.outside_transfer import Difference, Transfer
-from stockade.studies.published_ensembles import HUMAN, score_published
-from stockade.studies.selection import EnsembleSearch
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.ensemble.outside import Difference, Transfer
+from stockade.studies.ensemble.published import HUMAN, score_published
+from stockade.studies.ensemble.selection import EnsembleSearch
+from stockade.studies.transferability.cross_scoring import Predictions
+from stockade.studies.transferability.matrix import TransferMatrix
 from tests.studies.published import published_matrix
 
 ENSEMBLES = {"a": ("a",), "a+b": ("a", "b"), "a+c": ("a", "c")}

@@ -18,7 +18,7 @@ from stockade.cli.main import cli
 from stockade.core.errors import DataError, ModelError, OptionError, RunError
 from stockade.experiment.store import ResultStore
 from stockade.studies.ensemble.study import EnsembleResult
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.transferability.matrix import TransferMatrix
 from tests.studies.ensemble.toys import (
     BERT,
     CHARACTERS,

@@ -9,7 +9,7 @@ import numpy as np
 
 import stockade as st
 from stockade.studies.ensemble.study import EnsembleResult
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.transferability.matrix import TransferMatrix
 from tests.toys import WeightVictim
 
 WORDS = ("good", "great", "fun")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from stockade.core.statistics import mcnemar
-from stockade.studies.published_rules import BY_BUDGET, BY_SIZE, CHANGED, FAMILIES, SUCCESS
-from stockade.studies.rule_outcomes import ALL, HELD_OUT, OUTCOMES, Outcomes, TargetOutcomes, outcomes_of
 from stockade.studies.rules.analysis import FINAL, RulesNumbers, analyse
 from stockade.studies.rules.claims import check_claims
+from stockade.studies.rules.outcomes import ALL, HELD_OUT, OUTCOMES, Outcomes, TargetOutcomes, outcomes_of
+from stockade.studies.rules.published import BY_BUDGET, BY_SIZE, CHANGED, FAMILIES, SUCCESS
 from tests.records import record
 from tests.studies.made_studies import failure, skipped, success
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stockade.studies.rule_outcomes import Outcomes, TargetOutcomes
 from stockade.studies.rules.analysis import analyse
+from stockade.studies.rules.outcomes import Outcomes, TargetOutcomes
 from stockade.studies.rules.page import budget_plot, size_plot, target_plot
 
 

@@ -15,8 +15,8 @@ from stockade.cli.main import cli
 from stockade.core.errors import OptionError, StockadeError
 from stockade.experiment.progress import Progress
 from stockade.lexicon.rules import read_rules
+from stockade.studies.rules.spec import RulesSpec
 from stockade.studies.rules.study import RulesResult
-from stockade.studies.rules_spec import RulesSpec
 from tests.studies.rules.toys import (
     BERT,
     CHARACTERS,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from stockade.studies.claims import Claim
-from stockade.studies.importance_maps import Spread
 from stockade.studies.transfer.analysis import TransferNumbers, analyse_attack
 from stockade.studies.transfer.claims import check_claims
-from stockade.studies.transfer_rates import Outcomes, Resampled
+from stockade.studies.transfer.importance_maps import Spread
+from stockade.studies.transfer.rates import Outcomes, Resampled
 
 TEXTS = 60
 Rate = Callable[[str, str], float]

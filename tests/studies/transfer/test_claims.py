@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from stockade.studies.importance_maps import FamilySpread, Spread
 from stockade.studies.transfer.claims import verdict
-from stockade.studies.transferability import traits_of
-from tests.studies.test_transfer_statistics import FAR, rate
+from stockade.studies.transfer.importance_maps import FamilySpread, Spread
+from stockade.studies.transferability.matrix import traits_of
 from tests.studies.transfer.made import claims_of, make_outcomes, without_second_trainings
+from tests.studies.transfer.test_statistics import FAR, rate
 
 ZOO = (
     "LSTM-W-Random-1",

@@ -19,7 +19,7 @@ import stockade as st
 from stockade.cli.main import cli
 from stockade.core.errors import ModelError, OptionError, RunError
 from stockade.studies.transfer.study import TransferResult
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.transferability.matrix import TransferMatrix
 from tests.studies.transfer.toys import (
     CLEAN_RATES,
     MODULE,

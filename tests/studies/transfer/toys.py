@@ -89,4 +89,4 @@ def few_synonyms(words: Sequence[str], indices: Sequence[int] | None = None) -> 
 
 def use_few_synonyms(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("stockade.attacks.pwws.same_pos_synonyms", few_synonyms)
-    patch.setattr("stockade.studies.word_importance.same_pos_synonyms", few_synonyms)
+    patch.setattr("stockade.studies.transfer.word_importance.same_pos_synonyms", few_synonyms)

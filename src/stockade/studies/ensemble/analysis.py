@@ -6,8 +6,8 @@
     ensembles     Figure 1: how often texts that fool an ensemble fool the models outside it
     human, single, growth    differences that the paper makes claims about
 
-Intervals and tests draw texts with replacement (`studies/resampling.py`): a text was attacked on many ensembles and
-shown to many models. Two ensembles are compared on the models that are in neither.
+Intervals and tests draw texts with replacement (`transferability/resampling.py`): a text was attacked on many
+ensembles and shown to many models. Two ensembles are compared on the models that are in neither.
 
 Differences to the paper: it gives no intervals, and averages each ensemble over the models outside that ensemble alone,
 so that two ensembles are compared on different models; those averages are here as well.
@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.report.numbers import Interval
-from stockade.studies.outside_transfer import Difference, Transfer
-from stockade.studies.published_ensembles import HUMAN, PublishedEnsemble
-from stockade.studies.selection import EnsembleSearch, GeneticOptions
-from stockade.studies.transferability import TransferMatrix, traits_of
+from stockade.studies.ensemble.outside import Difference, Transfer
+from stockade.studies.ensemble.published import HUMAN, PublishedEnsemble
+from stockade.studies.ensemble.selection import EnsembleSearch, GeneticOptions
+from stockade.studies.transferability.matrix import TransferMatrix, traits_of
 
 SINGLE, GENETIC, GREEDY, EXHAUSTIVE = "single", "genetic", "greedy", "exhaustive"
 METHODS = (GENETIC, GREEDY, EXHAUSTIVE, HUMAN)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from stockade.report.numbers import count, p_value, plain_percent
 from stockade.studies.claims import Claim
 from stockade.studies.ensemble.analysis import LARGE, SMALL, EnsembleNumbers
-from stockade.studies.outside_transfer import Difference
+from stockade.studies.ensemble.outside import Difference
 
 NEGLIGIBLE = 0.02
 """A gain of fewer points than these is negligible."""

@@ -21,10 +21,10 @@ from stockade.studies.ensemble.analysis import (
     MeasuredEnsemble,
     Selection,
 )
+from stockade.studies.ensemble.outside import read_answers
+from stockade.studies.ensemble.published import HUMAN
 from stockade.studies.ensemble.study import EnsembleResult
 from stockade.studies.frame import study_document
-from stockade.studies.outside_transfer import read_answers
-from stockade.studies.published_ensembles import HUMAN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

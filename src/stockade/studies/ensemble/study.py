@@ -32,18 +32,18 @@ from stockade.models.ensemble import combine, ensemble
 from stockade.models.ensemble_reference import EnsembleReference
 from stockade.report.document import Document
 from stockade.studies.claims import Claim
-from stockade.studies.cross_scoring import LabelledText, TextScorer, predict
 from stockade.studies.ensemble import analysis
 from stockade.studies.ensemble.analysis import METHODS, EnsembleNumbers, Selection
 from stockade.studies.ensemble.claims import check_claims
+from stockade.studies.ensemble.outside import Transfer, add_answer, read_answers, unanswered
+from stockade.studies.ensemble.published import HUMAN, PublishedEnsemble, score_published
+from stockade.studies.ensemble.selection import EnsembleSearch, GeneticOptions
 from stockade.studies.frame import Option, StudyResult, StudySpec, begin_study, finished
-from stockade.studies.outside_transfer import Transfer, add_answer, read_answers, unanswered
-from stockade.studies.published_ensembles import HUMAN, PublishedEnsemble, score_published
 from stockade.studies.records import read_numbers, warn_of_few
-from stockade.studies.roster import name_pairs
-from stockade.studies.selection import EnsembleSearch, GeneticOptions
-from stockade.studies.transfer_folder import TransferFolder, read_matrix
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.transferability.cross_scoring import LabelledText, TextScorer, predict
+from stockade.studies.transferability.folder import TransferFolder, read_matrix
+from stockade.studies.transferability.matrix import TransferMatrix
+from stockade.studies.transferability.roster import name_pairs
 from stockade.workflows.attack.result import LAYOUT, AttackResult
 from stockade.workflows.attack.run import attack_examples
 from stockade.workflows.attack.spec import AttackSpec

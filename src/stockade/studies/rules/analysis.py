@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stockade.report.numbers import Interval
-from stockade.studies.rule_outcomes import ALL, FAMILIES, HELD_OUT, Comparison, Outcomes
-from stockade.studies.transferability import OTHER
+from stockade.studies.rules.outcomes import ALL, FAMILIES, HELD_OUT, Comparison, Outcomes
+from stockade.studies.transferability.matrix import OTHER
 
 FINAL = "-final"
 """How the name of a rule set ends where only the last text counts."""

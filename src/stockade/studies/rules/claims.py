@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from stockade.report.numbers import count, p_value, plain_percent
 from stockade.studies.claims import Claim
-from stockade.studies.rule_outcomes import ALL, HELD_OUT, Comparison
 from stockade.studies.rules.analysis import FINAL, RulesNumbers
+from stockade.studies.rules.outcomes import ALL, HELD_OUT, Comparison
 
 ALPHA = 0.05
 _AMONG = {ALL: "all models", HELD_OUT: "models that were not mined with"}

@@ -14,10 +14,10 @@ from stockade.report.figures import AMBER, BLUE, GREEN, GREY, PALETTE, RED, draw
 from stockade.report.numbers import NOT_AVAILABLE, count, number, p_value, percent_cell, plain_percent, ranged_cell
 from stockade.studies.claims import claims_in_short, claims_table
 from stockade.studies.frame import study_document
-from stockade.studies.published_rules import BY_BUDGET, BY_SIZE, CHANGED, CORPORA, FAMILIES, SUCCESS
-from stockade.studies.rule_outcomes import ALL, HELD_OUT
 from stockade.studies.rules.analysis import FINAL, RulesNumbers, Success
 from stockade.studies.rules.claims import compared
+from stockade.studies.rules.outcomes import ALL, HELD_OUT
+from stockade.studies.rules.published import BY_BUDGET, BY_SIZE, CHANGED, CORPORA, FAMILIES, SUCCESS
 from stockade.studies.rules.study import RulesResult
 from stockade.workflows.mine.page import rule_table
 

@@ -24,11 +24,11 @@ from stockade.report.document import Document
 from stockade.studies.claims import Claim
 from stockade.studies.frame import StudyResult, StudySpec, begin_study, finished
 from stockade.studies.records import warn_of_few
-from stockade.studies.roster import Roster, marking, recorded_failures
-from stockade.studies.rule_outcomes import OUTCOMES, Outcomes, outcomes_of
 from stockade.studies.rules.analysis import RulesNumbers, analyse
 from stockade.studies.rules.claims import check_claims
-from stockade.studies.rules_spec import SET_CODEC, AppliedSet, RulesSpec
+from stockade.studies.rules.outcomes import OUTCOMES, Outcomes, outcomes_of
+from stockade.studies.rules.spec import SET_CODEC, AppliedSet, RulesSpec
+from stockade.studies.transferability.roster import Roster, marking, recorded_failures
 from stockade.workflows.attack.result import AttackResult
 from stockade.workflows.attack.run import attack_examples
 from stockade.workflows.mine.result import MineResult

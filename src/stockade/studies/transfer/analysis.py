@@ -23,10 +23,10 @@ import numpy as np
 
 from stockade.core.statistics import wilson
 from stockade.report.numbers import Interval
-from stockade.studies.importance_maps import Spread, WordMap
 from stockade.studies.records import Records, mean, successes, was_attacked
-from stockade.studies.transfer_rates import Outcomes, Resampled, Samples, number_or_none
-from stockade.studies.transfer_statistics import (
+from stockade.studies.transfer.importance_maps import Spread, WordMap
+from stockade.studies.transfer.rates import Outcomes, Resampled, Samples, number_or_none
+from stockade.studies.transfer.statistics import (
     ARCHITECTURES,
     Asymmetry,
     FactorEffect,
@@ -37,8 +37,8 @@ from stockade.studies.transfer_statistics import (
     measure_asymmetry,
     measure_effects,
 )
-from stockade.studies.transferability import INPUT_CLASSES, OTHER, TransferMatrix, traits_of
-from stockade.studies.universal import Universal, find_universal
+from stockade.studies.transfer.universal import Universal, find_universal
+from stockade.studies.transferability.matrix import INPUT_CLASSES, OTHER, TransferMatrix, traits_of
 
 Rates = tuple[tuple[float | None, ...], ...]
 """A row for each source; None where nothing was measured."""

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from stockade.report.numbers import count, number, p_value, plain_percent
 from stockade.studies.claims import Claim
 from stockade.studies.records import FEW_TEXTS
-from stockade.studies.resampling import centred_interval, differs_from_zero
 from stockade.studies.transfer.analysis import AttackTransfer, TransferNumbers
-from stockade.studies.transfer_rates import Comparison, Mask, Resampled
-from stockade.studies.transfer_statistics import CHARACTER, FACTOR_ORDER, Effect, measure_effects
-from stockade.studies.transferability import BERT_FAMILY, traits_of
+from stockade.studies.transfer.rates import Comparison, Mask, Resampled
+from stockade.studies.transfer.statistics import CHARACTER, FACTOR_ORDER, Effect, measure_effects
+from stockade.studies.transferability.matrix import BERT_FAMILY, traits_of
+from stockade.studies.transferability.resampling import centred_interval, differs_from_zero
 
 LEVEL = 0.05
 PRETRAINED = ("GloVe", "word2vec", "fastText", "ELMo", BERT_FAMILY)

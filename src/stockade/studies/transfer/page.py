@@ -21,14 +21,14 @@ from stockade.report.numbers import (
     plain_percent,
     ranged_cell,
 )
-from stockade.studies import published_transfer as published
 from stockade.studies.claims import claims_in_short, claims_table
 from stockade.studies.frame import study_document
-from stockade.studies.importance_page import word_blocks
+from stockade.studies.transfer import published
 from stockade.studies.transfer.analysis import AttackTransfer, TransferNumbers
-from stockade.studies.transfer_statistics import FACTOR_ORDER
-from stockade.studies.transferability import OTHER, traits_of
-from stockade.studies.universal import Universal
+from stockade.studies.transfer.importance_page import word_blocks
+from stockade.studies.transfer.statistics import FACTOR_ORDER
+from stockade.studies.transfer.universal import Universal
+from stockade.studies.transferability.matrix import OTHER, traits_of
 
 if TYPE_CHECKING:
     from stockade.studies.transfer.study import TransferResult

@@ -2,7 +2,7 @@
 
 A folder inside the study's holds the attacks on each source (`runs/SOURCE`), like any other run. What targets say is in
 the study's store, a row for each source and target, so that a killed job goes on, and a model that is added later costs
-only its own rows (`studies/transfer_job.py`).
+only its own rows (`studies/transfer/job.py`).
 """
 
 from __future__ import annotations
@@ -23,19 +23,26 @@ from stockade.experiment.workspace import MANIFEST, read_manifest
 from stockade.report.document import Document
 from stockade.report.numbers import Interval
 from stockade.studies.claims import Claim
-from stockade.studies.cross_scoring import CLEAN, Predictions, cell, read_predictions, scores_part, second
 from stockade.studies.frame import StudyResult, StudySpec, begin_study
-from stockade.studies.importance_maps import Spread, WordMap, analyse_spread, make_map
 from stockade.studies.records import read_results, warn_of_few
-from stockade.studies.roster import Roster, recorded_failures, recorded_models, with_recorded
 from stockade.studies.transfer.analysis import AttackTransfer, ModelNumbers, TransferNumbers, analyse_attack
 from stockade.studies.transfer.claims import check_claims
-from stockade.studies.transfer_job import RUNS, WORDS, AllSamples, TransferJob, missing_cells, sample_all
-from stockade.studies.transfer_rates import Outcomes, Resampled
-from stockade.studies.transfer_spec import TransferSpec
-from stockade.studies.transfer_statistics import CHARACTER, in_family_order
-from stockade.studies.transferability import BERT_FAMILY, traits_of
-from stockade.studies.word_importance import Importances, read_importances, read_substitutes
+from stockade.studies.transfer.importance_maps import Spread, WordMap, analyse_spread, make_map
+from stockade.studies.transfer.job import RUNS, WORDS, AllSamples, TransferJob, missing_cells, sample_all
+from stockade.studies.transfer.rates import Outcomes, Resampled
+from stockade.studies.transfer.spec import TransferSpec
+from stockade.studies.transfer.statistics import CHARACTER, in_family_order
+from stockade.studies.transfer.word_importance import Importances, read_importances, read_substitutes
+from stockade.studies.transferability.cross_scoring import (
+    CLEAN,
+    Predictions,
+    cell,
+    read_predictions,
+    scores_part,
+    second,
+)
+from stockade.studies.transferability.matrix import BERT_FAMILY, traits_of
+from stockade.studies.transferability.roster import Roster, recorded_failures, recorded_models, with_recorded
 from stockade.workflows.attack.result import AttackResult
 
 MATRIX = "matrix"

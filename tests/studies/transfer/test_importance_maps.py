@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from stockade.report.document import Document
-from stockade.studies.importance_maps import analyse_spread, make_map
-from stockade.studies.importance_page import word_blocks
-from stockade.studies.word_importance import Importances, SubstituteDrops
+from stockade.studies.transfer.importance_maps import analyse_spread, make_map
+from stockade.studies.transfer.importance_page import word_blocks
+from stockade.studies.transfer.word_importance import Importances, SubstituteDrops
 
 FOCUSED, EVEN = (1.0, 0.0, 0.0, 0.0), (1.0, 1.0, 1.0, 1.0)
 

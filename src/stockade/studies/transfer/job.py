@@ -20,23 +20,11 @@ from stockade.experiment.pool import DataPool
 from stockade.experiment.progress import Progress, Runtime, within
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import Workspace
-from stockade.studies.cross_scoring import (
-    CLEAN,
-    LabelledText,
-    TextScorer,
-    cell,
-    is_second,
-    predict,
-    read_predictions,
-    second,
-    store_predictions,
-)
 from stockade.studies.frame import finished
 from stockade.studies.records import successes
-from stockade.studies.roster import Roster, mark, marking
-from stockade.studies.transfer_rates import Samples
-from stockade.studies.transfer_spec import TransferSpec
-from stockade.studies.word_importance import (
+from stockade.studies.transfer.rates import Samples
+from stockade.studies.transfer.spec import TransferSpec
+from stockade.studies.transfer.word_importance import (
     IMPORTANCES,
     SUBSTITUTES,
     Importances,
@@ -48,6 +36,18 @@ from stockade.studies.word_importance import (
     substitute_part,
     unknown_word,
 )
+from stockade.studies.transferability.cross_scoring import (
+    CLEAN,
+    LabelledText,
+    TextScorer,
+    cell,
+    is_second,
+    predict,
+    read_predictions,
+    second,
+    store_predictions,
+)
+from stockade.studies.transferability.roster import Roster, mark, marking
 from stockade.workflows.attack.result import AttackResult
 from stockade.workflows.attack.run import attack_examples
 

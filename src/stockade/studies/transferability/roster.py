@@ -19,7 +19,7 @@ from stockade.experiment.inputs import ModelOptions, describe_model, fingerprint
 from stockade.experiment.pool import DataPool, ModelPool
 from stockade.experiment.store import Document, ResultStore
 from stockade.models.language import LanguageModels
-from stockade.studies.cross_scoring import is_second
+from stockade.studies.transferability.cross_scoring import is_second
 
 MODELS, SECOND_MODELS, FAILURES = "models", "second models", "failures"
 """Parts of the store: what each model, or second training of one, was when it was first loaded, and why one cannot be

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stockade.studies.resampling import (
+from stockade.studies.transferability.resampling import (
     at_least,
     centred_interval,
     differs_from_zero,

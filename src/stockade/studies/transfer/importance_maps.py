@@ -15,8 +15,8 @@ import numpy as np
 
 from stockade.report.numbers import Interval
 from stockade.studies.records import bootstrap_mean
-from stockade.studies.resampling import RESAMPLES, at_least
-from stockade.studies.word_importance import Importances, SubstituteDrops
+from stockade.studies.transfer.word_importance import Importances, SubstituteDrops
+from stockade.studies.transferability.resampling import RESAMPLES, at_least
 
 _SEVERAL = 3
 """A word with fewer substitutes makes no map to look at, if another has more."""

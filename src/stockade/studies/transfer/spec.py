@@ -12,7 +12,7 @@ from stockade.core.errors import OptionError, unknown_name
 from stockade.experiment.spec import Attacks, Count, Reference
 from stockade.models.zoo.names import pool_names
 from stockade.studies.frame import Option, StudySpec
-from stockade.studies.roster import name_pairs
+from stockade.studies.transferability.roster import name_pairs
 from stockade.workflows.attack.spec import AttackSpec
 
 
@@ -73,7 +73,7 @@ class TransferSpec(StudySpec):
         if options.get("pool") is None:
             return super().find_inputs(models, data, options)
         if data is None and isinstance(models, list) and len(models) == 1:
-            models, data = None, models[0]
+            data, models = models[0], None
         if data is None:
             example = "stockade study transfer test.csv --pool default --train-data train.csv"
             raise OptionError(f"DATA is missing, as in: {example}")

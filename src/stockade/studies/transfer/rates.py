@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from stockade.core.records import Record
 from stockade.report.numbers import Interval
-from stockade.studies.cross_scoring import CLEAN, Predictions, cell, second
-from stockade.studies.resampling import (
+from stockade.studies.transferability.cross_scoring import CLEAN, Predictions, cell, second
+from stockade.studies.transferability.matrix import TransferMatrix
+from stockade.studies.transferability.resampling import (
     Flags,
     Shares,
     centred_interval,
@@ -25,7 +26,6 @@ from stockade.studies.resampling import (
     resampled_shares,
     shares,
 )
-from stockade.studies.transferability import TransferMatrix
 
 Mask = NDArray[np.bool_]
 Drawn = NDArray[np.floating]

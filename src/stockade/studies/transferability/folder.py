@@ -14,8 +14,8 @@ from stockade.experiment.inputs import is_lost_object
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import MANIFEST, read_manifest
 from stockade.models.ensemble_reference import single_models
-from stockade.studies.roster import recorded_failures, recorded_models
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.transferability.matrix import TransferMatrix
+from stockade.studies.transferability.roster import recorded_failures, recorded_models
 
 KIND = "study-transfer"
 

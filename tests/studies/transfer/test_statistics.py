@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stockade.studies.transfer_rates import Outcomes, Resampled
-from stockade.studies.transfer_statistics import (
+from stockade.studies.transfer.rates import Outcomes, Resampled
+from stockade.studies.transfer.statistics import (
     class_table,
     factor_order,
     factor_table,
@@ -14,7 +14,7 @@ from stockade.studies.transfer_statistics import (
     measure_asymmetry,
     measure_effects,
 )
-from stockade.studies.transferability import traits_of
+from stockade.studies.transferability.matrix import traits_of
 from tests.studies.transfer.made import make_outcomes, without_second_trainings
 
 MODELS = ("LSTM-W-Random-1", "LSTM-W-GloVe-1", "LSTM-W-Random-2", "CNN-W-Random-1", "LSTM-C-Random-1")

@@ -22,8 +22,8 @@ from stockade.experiment.store import Codec, Document
 from stockade.lexicon.rules import words_allowed
 from stockade.report.numbers import Interval
 from stockade.studies.records import was_attacked
-from stockade.studies.resampling import Flags, centred_interval, resampled_shares, shares
-from stockade.studies.transferability import OTHER, traits_of
+from stockade.studies.transferability.matrix import OTHER, traits_of
+from stockade.studies.transferability.resampling import Flags, centred_interval, resampled_shares, shares
 
 ALL, HELD_OUT = "All", "Held-out"
 FAMILIES = (ALL, "Word", "Character", "ELMo", "BERT", OTHER)

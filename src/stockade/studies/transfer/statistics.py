@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from stockade.report.numbers import Interval
-from stockade.studies.resampling import at_least, centred_interval, differs_from_zero
-from stockade.studies.transfer_rates import Drawn, Resampled, mean_of, mean_of_rows, number_or_none
-from stockade.studies.transferability import BERT_FAMILY, INPUT_CLASSES, OTHER, factor_effects, traits_of
+from stockade.studies.transfer.rates import Drawn, Resampled, mean_of, mean_of_rows, number_or_none
+from stockade.studies.transferability.matrix import BERT_FAMILY, INPUT_CLASSES, OTHER, factor_effects, traits_of
+from stockade.studies.transferability.resampling import at_least, centred_interval, differs_from_zero
 
 ARCHITECTURES = ("LSTM", "BiLSTM", "CNN", BERT_FAMILY)
 FACTOR_ORDER = ("input form", "architecture", "embedding", "capacity")

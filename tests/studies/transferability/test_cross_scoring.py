@@ -10,7 +10,7 @@ from stockade.core.errors import ModelError
 from stockade.core.protocols import Probabilities
 from stockade.core.text import Text, TextInput
 from stockade.experiment.progress import Runtime
-from stockade.studies.cross_scoring import PREDICTIONS, LabelledText, Predictions, TextScorer, predict
+from stockade.studies.transferability.cross_scoring import PREDICTIONS, LabelledText, Predictions, TextScorer, predict
 from tests.toys import WeightVictim
 
 

@@ -9,8 +9,8 @@ from stockade.report.document import Block, Details, Heading, Note, Plot, Table
 from stockade.report.figures import draw_plot
 from stockade.report.heat_map import HeatMap
 from stockade.report.numbers import count, number, p_value, ranged_cell
-from stockade.studies.importance_maps import Spread, WordMap
-from stockade.studies.transferability import OTHER, traits_of
+from stockade.studies.transfer.importance_maps import Spread, WordMap
+from stockade.studies.transferability.matrix import OTHER, traits_of
 
 _SPREAD = (
     "The entropy of the positive importances of a text's words, divided by the logarithm of their number: 0 if a "

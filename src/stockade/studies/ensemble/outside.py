@@ -1,8 +1,8 @@
 """How often texts that fool an ensemble fool the models outside it, with intervals and tests by resampled texts.
 
 A text was attacked on many ensembles and shown to many models, so texts are drawn with replacement
-(`studies/resampling.py`), and all rates are computed anew from each draw. Two ensembles are compared on the models that
-are in neither.
+(`transferability/resampling.py`), and all rates are computed anew from each draw. Two ensembles are compared on the
+models that are in neither.
 """
 
 from __future__ import annotations
@@ -18,8 +18,14 @@ from numpy.typing import NDArray
 
 from stockade.experiment.store import ResultStore
 from stockade.report.numbers import Interval
-from stockade.studies.cross_scoring import PREDICTIONS, Predictions
-from stockade.studies.resampling import Flags, centred_interval, differs_from_zero, resampled_shares, shares
+from stockade.studies.transferability.cross_scoring import PREDICTIONS, Predictions
+from stockade.studies.transferability.resampling import (
+    Flags,
+    centred_interval,
+    differs_from_zero,
+    resampled_shares,
+    shares,
+)
 
 ANSWERS = "answers"
 """The part of a store that holds what each model said of the texts of each ensemble."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stockade.studies.selection import EnsembleSearch
+from stockade.studies.ensemble.selection import EnsembleSearch
 
 HUMAN = "human"
 

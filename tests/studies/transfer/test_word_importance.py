@@ -8,9 +8,8 @@ import pytest
 
 from stockade.core.text import Text
 from stockade.experiment.progress import Runtime
-from stockade.studies import word_importance
-from stockade.studies.cross_scoring import LabelledText, TextScorer
-from stockade.studies.word_importance import (
+from stockade.studies.transfer import word_importance
+from stockade.studies.transfer.word_importance import (
     IMPORTANCES,
     SUBSTITUTES,
     Importances,
@@ -19,7 +18,8 @@ from stockade.studies.word_importance import (
     measure_substitutes,
     unknown_word,
 )
-from tests.studies.test_cross_scoring import Picky
+from stockade.studies.transferability.cross_scoring import LabelledText, TextScorer
+from tests.studies.transferability.test_cross_scoring import Picky
 from tests.toys import WeightVictim
 
 TEXT = LabelledText("7", Text.parse("a good film"), 1)

@@ -23,7 +23,7 @@ from stockade.core.text import Text
 from stockade.engine.services import innermost
 from stockade.experiment.store import Codec, ResultStore
 from stockade.lexicon.synonyms import same_pos_synonyms
-from stockade.studies.cross_scoring import LabelledText, TextScorer, Verdict
+from stockade.studies.transferability.cross_scoring import LabelledText, TextScorer, Verdict
 
 UNKNOWN = "[UNK]"
 """The unknown word of models that do not name theirs."""

@@ -11,10 +11,10 @@ from hypothesis import strategies as some
 
 from stockade.core.errors import OptionError
 from stockade.models.zoo.names import POOL
-from stockade.studies import selection
-from stockade.studies.published_ensembles import HUMAN, PUBLISHED
-from stockade.studies.selection import Choice, EnsembleSearch, GeneticOptions
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.ensemble import selection
+from stockade.studies.ensemble.published import HUMAN, PUBLISHED
+from stockade.studies.ensemble.selection import Choice, EnsembleSearch, GeneticOptions
+from stockade.studies.transferability.matrix import TransferMatrix
 from tests.studies.published import published_matrix
 
 QUICK = GeneticOptions(population=20, generations=15)

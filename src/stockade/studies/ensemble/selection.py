@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import OptionError, unknown_name
 from stockade.core.seeds import derive_seed
-from stockade.studies.transferability import TransferMatrix
+from stockade.studies.transferability.matrix import TransferMatrix
 
 MOST_SUBSETS = 5_000_000
 """An exhaustive search looks at no more ensembles than these, which takes about ten seconds."""

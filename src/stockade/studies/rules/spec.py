@@ -16,12 +16,12 @@ from stockade.attacks.rules import Judge, Rules
 from stockade.core.errors import OptionError, unknown_name
 from stockade.experiment.spec import Count, Reference
 from stockade.experiment.store import Codec
+from stockade.studies.ensemble.published import HUMAN, PUBLISHED
 from stockade.studies.frame import Option, StudySpec
-from stockade.studies.published_ensembles import HUMAN, PUBLISHED
-from stockade.studies.roster import name_pairs
 from stockade.studies.rules.analysis import FINAL
-from stockade.studies.transfer_folder import TransferFolder
-from stockade.studies.transferability import BERT_FAMILY, traits_of
+from stockade.studies.transferability.folder import TransferFolder
+from stockade.studies.transferability.matrix import BERT_FAMILY, traits_of
+from stockade.studies.transferability.roster import name_pairs
 from stockade.workflows.attack.spec import AttackSpec
 from stockade.workflows.mine.spec import MineSpec
 

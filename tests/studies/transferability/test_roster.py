@@ -11,8 +11,8 @@ from stockade.experiment.inputs import DataOptions, ModelOptions
 from stockade.experiment.pool import DataPool
 from stockade.experiment.store import ResultStore
 from stockade.models.language import LanguageModels
-from stockade.studies.cross_scoring import second
-from stockade.studies.roster import (
+from stockade.studies.transferability.cross_scoring import second
+from stockade.studies.transferability.roster import (
     Roster,
     mark,
     marking,

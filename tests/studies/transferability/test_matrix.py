@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from stockade.core.errors import DataError, OptionError
-from stockade.studies.transferability import (
+from stockade.studies.transferability.matrix import (
     TransferMatrix,
     class_means,
     differing_factor,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from stockade.studies.transfer_rates import Outcomes, Samples
+from stockade.studies.transfer.rates import Outcomes, Samples
 
 ALL_BUT = (0, 1, 2, 3, 5)
 """How many models a text may leave right to be counted as almost universal, where that is less than half of them."""
