@@ -2,7 +2,7 @@
 
 `st.study(NAME, models, data)` runs one; `stockade ls studies` lists them.
 
-How to add a study NAME: a package here with at most four files, and a line in `stockade/kinds.py`
+How to add a study NAME: a package here, of four files as a rule, and a line in `stockade/kinds.py`
 (`"study-NAME": "stockade.studies.NAME.study"`). Nothing else has to know it: `st.study`, `st.load`, `st.resume`,
 `stockade study NAME` with its options, `stockade resume` and `stockade ls` find it there.
 
@@ -16,7 +16,8 @@ How to add a study NAME: a package here with at most four files, and a line in `
     page.py       a document, made with `study_document`
     claims.py     what the paper says, as `Claim`s, where a paper is held against the numbers
 
-`bae` is the smallest example.
+`bae` is the smallest example. A study that measures much has more files beside these (`transfer`), all in its package;
+what `transfer`, `ensemble` and `rules` share is in `transferability`.
 """
 
 from __future__ import annotations
