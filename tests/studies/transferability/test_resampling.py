@@ -71,3 +71,8 @@ def test_a_difference_is_tested_against_the_spread_of_the_resampled_ones() -> No
     assert differs_from_zero(-0.5, spread - 0.5) == pytest.approx(0.51, abs=0.02)
     assert differs_from_zero(float("nan"), spread) is None
     assert differs_from_zero(1.0, np.array([np.nan])) is None
+
+
+def test_the_interval_of_a_share_stays_a_share() -> None:
+    assert centred_interval(0.05, np.linspace(0.3, 0.5, 101), (0, 1)) == {"value": 0.05, "low": 0.0, "high": 0.145}
+    assert centred_interval(0.99, np.linspace(0.3, 0.5, 101), (0, 1)) == {"value": 0.99, "low": 0.895, "high": 1.0}

@@ -51,7 +51,7 @@ _CLEAN = (
 _FACTORS = (
     "The mean of |r(s, t) − r0(t)| over pairs of models that differ in one factor alone, r0(t) being the base rate of "
     "the target. By chance: what the choice of texts alone would give, because absolute differences of noisy rates are "
-    "never 0. Intervals by resampled texts. The paper has no intervals."
+    "never 0. Intervals by resampled texts. The last four columns are the paper's, which has no intervals."
 )
 _CHOSEN = (
     "Texts of 6 to 25 words that the first attack fools most sources on, and of these the ones with the fewest changed "
@@ -175,47 +175,59 @@ def _hover(transfer: AttackTransfer, rates: Sequence[Sequence[float | None]], ro
 
 
 def _model_table(result: TransferResult, numbers: TransferNumbers) -> Table:
-    """Each model with what it is, its accuracy, and its rates as a source and as a target."""
-    attacks = list(numbers.attacks.items())
-    columns = ["model", "input", "clean accuracy", "second training"]
-    for attack, _ in attacks:
-        before = f"{attack}: " if len(attacks) > 1 else ""
-        columns += [f"{before}fooled", f"{before}to others", f"{before}from others", f"{before}base rate"]
-    targets = {attack: _as_targets(transfer) for attack, transfer in attacks}
+    """Each model with what it is, its accuracy, and what it computed."""
     rows = []
     for name in result.models:
         model = numbers.models[name]
-        row: list[str | Cell] = [
-            Cell(
-                name,
-                detail="not used to the end" if model.failure else "",
-                tone="warning" if model.failure else "plain",
-            ),
-            model.input_class,
-            percent_cell(model.clean_accuracy),
-            percent_cell(model.second_accuracy),
-        ]
-        for attack, transfer in attacks:
-            source, place = transfer.sources.get(name), transfer.models.index(name)
-            row += [
-                "n/a" if source is None else Cell(f"{source.succeeded:,} of {source.attacked:,}"),
-                "n/a" if source is None else percent_cell(source.mean_rate),
-                plain_percent(targets[attack][name]),
-                plain_percent(transfer.rates[place][place]),
-            ]
-        rows.append(row)
-    cost = sum(numbers.models[name].model_rows for name in result.models)
-    seconds = sum(numbers.models[name].model_seconds for name in result.models)
+        failed = Cell(name, detail="not used to the end", tone="warning")
+        rows.append(
+            (
+                failed if model.failure else name,
+                model.architecture,
+                model.input_class,
+                percent_cell(model.clean_accuracy),
+                percent_cell(model.second_accuracy),
+                f"{model.model_rows:,}",
+                number(model.model_seconds),
+            )
+        )
+    columns = ("model", "architecture", "input", "accuracy", "second training", "texts scored", "seconds")
     caption = (
-        "Fooled: texts that the attack found a wrong answer to, of those that the model gets right. To others: the "
-        "mean rate of these texts on the other models. From others: the mean rate of the other models' texts. As "
-        f"targets the models computed {count(cost, 'text')} in {number(seconds, 0)} seconds."
+        "Accuracy on the studied texts, of the model and of a second training of it. Texts scored: the different texts "
+        "that the model computed as a target, originals and adversarial ones, and how long it took for them."
     )
-    return Table(columns, rows, caption=caption, numeric=range(2, len(columns)))
+    return Table(columns, rows, caption=caption, numeric=range(3, len(columns)))
+
+
+def _role_table(transfer: AttackTransfer) -> Table:
+    """Each model as a source and as a target."""
+    targets = _as_targets(transfer)
+    rows: list[tuple[str | Cell, ...]] = []
+    for place, name in enumerate(transfer.models):
+        source = transfer.sources.get(name)
+        rows.append(
+            (
+                name,
+                "n/a" if source is None else f"{source.succeeded:,} of {source.attacked:,}",
+                "n/a" if source is None else number(source.mean_perturbed_percent, 1, " %"),
+                "n/a" if source is None else percent_cell(source.mean_rate),
+                plain_percent(targets[name]),
+                plain_percent(transfer.rates[place][place]),
+            )
+        )
+    caption = (
+        "Fooled: texts that the attack found a wrong answer to, of those that the model gets right. Changed words: in "
+        "the sampled adversarial texts. To others: the mean rate of these texts on the other models. From others: the "
+        "mean rate of the other models' texts."
+    )
+    columns = ("model", "fooled", "changed words", "to others", "from others", "base rate")
+    return Table(columns, rows, caption=caption)
 
 
 def _attack_blocks(result: TransferResult, attack: str, transfer: AttackTransfer, named: str) -> Iterator[Block]:
     behind = f": {named}" if named else ""
+    yield Heading(f"As sources and as targets{behind}")
+    yield _role_table(transfer)
     yield Heading(f"What transfer depends on{behind}", aside="Table 2")
     if any(transfer.factors[factor].pairs for factor in FACTOR_ORDER):
         yield Plot(

@@ -18,6 +18,7 @@ from stockade.report.numbers import Interval
 from stockade.studies.transferability.cross_scoring import CLEAN, Predictions, cell, second
 from stockade.studies.transferability.matrix import TransferMatrix
 from stockade.studies.transferability.resampling import (
+    SHARE,
     Flags,
     Shares,
     centred_interval,
@@ -167,7 +168,7 @@ class Resampled:
 
     def mean_interval(self, mask: Mask) -> Interval:
         """The mean rate over cells with its interval."""
-        return centred_interval(*self.mean(mask))
+        return centred_interval(*self.mean(mask), SHARE)
 
     def compare(self, first: Mask, second: Mask) -> Comparison:
         """The mean over some cells against that over others."""

@@ -15,7 +15,7 @@ import numpy as np
 from stockade.report.numbers import Interval
 from stockade.studies.transfer.rates import Drawn, Resampled, mean_of, mean_of_rows, number_or_none
 from stockade.studies.transferability.matrix import BERT_FAMILY, INPUT_CLASSES, OTHER, factor_effects, traits_of
-from stockade.studies.transferability.resampling import at_least, centred_interval, differs_from_zero
+from stockade.studies.transferability.resampling import SHARE, at_least, centred_interval, differs_from_zero
 
 ARCHITECTURES = ("LSTM", "BiLSTM", "CNN", BERT_FAMILY)
 FACTOR_ORDER = ("input form", "architecture", "embedding", "capacity")
@@ -145,7 +145,7 @@ def factor_table(effects: Mapping[str, Effect]) -> dict[str, FactorEffect]:
     """
     return {
         factor: FactorEffect(
-            effect.pairs, centred_interval(effect.value, effect.drawn), number_or_none(effect.by_chance)
+            effect.pairs, centred_interval(effect.value, effect.drawn, SHARE), number_or_none(effect.by_chance)
         )
         for factor, effect in effects.items()
     }
@@ -194,7 +194,7 @@ def measure_asymmetry(resampled: Resampled) -> Asymmetry:
     value, largest = mean_of(np.abs(differences)), np.argsort(-np.abs(differences), kind="stable")
     return Asymmetry(
         pairs=len(rows),
-        mean_difference=centred_interval(value, mean_of_rows(np.abs(drawn))),
+        mean_difference=centred_interval(value, mean_of_rows(np.abs(drawn)), SHARE),
         by_chance=number_or_none(mean_of(null)),
         p=at_least(value, null[np.isfinite(null)]),
         largest=tuple(
@@ -238,7 +238,9 @@ def class_table(
         for source in present
         for target in present
     }
-    table = {source: {target: centred_interval(*means[source, target]) for target in present} for source in present}
+    table = {
+        source: {target: centred_interval(*means[source, target], SHARE) for target in present} for source in present
+    }
     if not averages or not present:
         return table
     for source in present:
@@ -250,7 +252,7 @@ def class_table(
 def _average(means: Sequence[tuple[float, Drawn]]) -> Interval:
     """The mean of the means that there are."""
     values, drawn = np.array([value for value, _ in means]), np.array([drawn for _, drawn in means])
-    return centred_interval(mean_of(values), mean_of_rows(drawn.T))
+    return centred_interval(mean_of(values), mean_of_rows(drawn.T), SHARE)
 
 
 def in_family_order(models: Sequence[str]) -> tuple[str, ...]:

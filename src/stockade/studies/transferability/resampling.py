@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from stockade.report.numbers import Interval
 
 RESAMPLES = 1_000
+SHARE = (0.0, 1.0)
+"""The bounds of a share, and of a mean of absolute differences of shares."""
 _DIGITS = 6
 
 Flags = NDArray[np.bool_]
@@ -82,7 +84,9 @@ def exchanged_shares(hits: Flags, counted: Flags, *, seed: int = 0, resamples: i
     return _divided(numerators, _weighted(counted, stay) + _weighted(swapped_counted, 1 - stay))
 
 
-def centred_interval(value: float, resampled: NDArray[np.floating]) -> Interval:
+def centred_interval(
+    value: float, resampled: NDArray[np.floating], bounds: tuple[float, float] | None = None
+) -> Interval:
     """A value with its 95 % bootstrap interval.
 
     Parameters
@@ -91,13 +95,16 @@ def centred_interval(value: float, resampled: NDArray[np.floating]) -> Interval:
         What was measured.
     resampled
         The same of each resample; NaN where one had nothing to measure.
+    bounds
+        What the value can be at all: (0, 1) for a share.
     """
     values = resampled[np.isfinite(resampled)]
     if not np.isfinite(value):
         return {"value": None, "low": None, "high": None}
     if len(values) < 2:
         return {"value": round(value, _DIGITS), "low": None, "high": None}
-    low, high = np.percentile(values - values.mean() + value, [2.5, 97.5]).tolist()
+    ends = np.percentile(values - values.mean() + value, [2.5, 97.5])
+    low, high = (ends if bounds is None else np.clip(ends, *bounds)).tolist()
     return {"value": round(value, _DIGITS), "low": round(low, _DIGITS), "high": round(high, _DIGITS)}
 
 
