@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stockade.core.protocols import Classifier
     from stockade.core.records import Outcome, Record
     from stockade.core.text import Text
+    from stockade.core.translation import Translator
     from stockade.datasets.load import load_data
     from stockade.defenses.registry import register_defense
     from stockade.engine.requests import Score
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from stockade.kinds import load, resume
     from stockade.models.adapters import load_model, register_model
     from stockade.models.ensemble import ensemble
+    from stockade.models.translation.load import load_translator
     from stockade.studies import study
     from stockade.studies.frame import StudyResult
     from stockade.workflows.attack import attack
@@ -69,6 +71,7 @@ _HOMES = {
     "StudyResult": "stockade.studies.frame",
     "Text": "stockade.core.text",
     "TrainResult": "stockade.workflows.train.result",
+    "Translator": "stockade.core.translation",
     "TuneResult": "stockade.workflows.tune.result",
     "Verification": "stockade.experiment.result",
     "apply_rules": "stockade.workflows.rules",
@@ -82,6 +85,7 @@ _HOMES = {
     "load": "stockade.kinds",
     "load_data": "stockade.datasets.load",
     "load_model": "stockade.models.adapters",
+    "load_translator": "stockade.models.translation.load",
     "mine_rules": "stockade.workflows.mine",
     "register_attack": "stockade.attacks.registry",
     "register_defense": "stockade.defenses.registry",
@@ -112,6 +116,7 @@ __all__ = [
     "StudyResult",
     "Text",
     "TrainResult",
+    "Translator",
     "TuneResult",
     "Verification",
     "apply_rules",
@@ -125,6 +130,7 @@ __all__ = [
     "load",
     "load_data",
     "load_model",
+    "load_translator",
     "mine_rules",
     "register_attack",
     "register_defense",

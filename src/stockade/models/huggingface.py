@@ -255,15 +255,22 @@ class HuggingFaceClassifier:
     def fingerprint(self) -> str:
         """A hash of the config, every tensor and the tokenizer; computed once, so change a model before wrapping it."""
         if self._fingerprint is None:
-            digest = hashlib.sha256()
-            config = {name: value for name, value in self.model.config.to_dict().items() if name not in _VOLATILE}
-            digest.update(json.dumps(config, sort_keys=True, default=str).encode())
-            for name, tensor in sorted(self.model.state_dict().items()):
-                digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-                digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-            digest.update(_tokenizer_state(self.tokenizer))
-            self._fingerprint = digest.hexdigest()
+            self._fingerprint = network_fingerprint(self.model, self.tokenizer)
         return self._fingerprint
+
+
+def network_fingerprint(model: Any, tokenizer: Any, *settings: object) -> str:
+    """A hash of a network's config, every tensor, the tokenizer, and other settings that decide its answers."""
+    digest = hashlib.sha256()
+    config = {name: value for name, value in model.config.to_dict().items() if name not in _VOLATILE}
+    digest.update(json.dumps(config, sort_keys=True, default=str).encode())
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    digest.update(_tokenizer_state(tokenizer))
+    for setting in settings:
+        digest.update(json.dumps(setting, sort_keys=True, default=str).encode())
+    return digest.hexdigest()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,11 +94,44 @@ def _parts(model: Any) -> tuple[Any, Any]:
 def load_pretrained(
     reference: str | Path, *, allow_pickle: bool = False, trust_remote_code: bool = False
 ) -> tuple[Any, Any]:
-    """The model (float32, in evaluation mode) and the tokenizer of a folder or hub name."""
-    import torch
-    from transformers import AutoConfig, AutoModelForSequenceClassification
+    """The classifier (float32, in evaluation mode) and the tokenizer of a folder or hub name."""
+    from transformers import AutoModelForSequenceClassification
 
     register_zoo()
+    return _load(reference, AutoModelForSequenceClassification, _CLASSIFIER, allow_pickle, trust_remote_code)
+
+
+def load_sequence_to_sequence(
+    reference: str | Path, *, allow_pickle: bool = False, trust_remote_code: bool = False
+) -> tuple[Any, Any]:
+    """The sequence-to-sequence model (float32, in evaluation mode) and the tokenizer of a folder or hub name."""
+    from transformers import AutoModelForSeq2SeqLM
+
+    from stockade.models.translation import register_translators
+
+    register_translators()
+    return _load(reference, AutoModelForSeq2SeqLM, _TRANSLATOR, allow_pickle, trust_remote_code)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """How errors speak of the models of a task."""
+
+    model: str
+    trained: str
+    training: str
+
+
+_CLASSIFIER = _Task("a text classifier", "a trained classifier", "Fine-tune it for classification first")
+_TRANSLATOR = _Task("a translator", "a trained translator", "Train it for translation first")
+
+
+def _load(
+    reference: str | Path, auto_class: Any, task: _Task, allow_pickle: bool, trust_remote_code: bool
+) -> tuple[Any, Any]:
+    import torch
+    from transformers import AutoConfig
+
     name = str(reference)
     folder = _folder(reference)
     if folder is not None:
@@ -106,7 +140,7 @@ def load_pretrained(
     with quiet():
         try:
             config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
-            model, info = AutoModelForSequenceClassification.from_pretrained(
+            model, info = auto_class.from_pretrained(
                 name,
                 config=config,
                 use_safetensors=None if allow_pickle else True,
@@ -115,14 +149,13 @@ def load_pretrained(
                 output_loading_info=True,
             )
         except Exception as problem:
-            raise _cannot_load(name, folder, problem) from problem
+            raise _cannot_load(name, folder, problem, task) from problem
         missing = sorted(str(key) for key in (*info["missing_keys"], *info["mismatched_keys"]))
         if missing:
             made_as = ", ".join(getattr(config, "architectures", None) or []) or "an unnamed architecture"
             raise ModelError(
-                f"{name} is not a trained classifier: it was saved as {made_as} and has no weights for "
-                f"{_few(missing)}, which would be random. Fine-tune it for classification first, or name a "
-                "model that is."
+                f"{name} is not {task.trained}: it was saved as {made_as} and has no weights for "
+                f"{_few(missing)}, which would be random. {task.training}, or name a model that is."
             )
         return model.eval(), _tokenizer(name, trust_remote_code)
 
@@ -207,7 +240,7 @@ def _tokenizer(name: str, trust_remote_code: bool) -> Any:
 _SAVE_TOKENIZER = "Save it into the same folder with tokenizer.save_pretrained(...)."
 
 
-def _cannot_load(name: str, folder: Path | None, problem: Exception) -> ModelError:
+def _cannot_load(name: str, folder: Path | None, problem: Exception, task: _Task) -> ModelError:
     message = str(problem)
     if "trust_remote_code" in message:
         return ModelError(
@@ -215,7 +248,7 @@ def _cannot_load(name: str, folder: Path | None, problem: Exception) -> ModelErr
             "allow it with trust_remote_code=True / --trust-remote-code."
         )
     if folder is not None:
-        return ModelError(f"{name} cannot be loaded as a text classifier: {first_line(problem, 200)}")
+        return ModelError(f"{name} cannot be loaded as {task.model}: {first_line(problem, 200)}")
     if "safetensors" in message:
         return ModelError(
             f"The hub model {name} has no safetensors weights, only pickled ones, and a pickle can run code "

@@ -83,7 +83,7 @@ class CallableClassifier:
         estimator = callable(getattr(function, "predict_proba", None))
         if isinstance(function, type) or not (estimator or callable(function)):
             raise ModelError(
-                f"{_name(function)} is not a model: expected a function of a list of texts, or an object "
+                f"{name_of(function)} is not a model: expected a function of a list of texts, or an object "
                 "with predict_proba."
             )
         self.function = function
@@ -100,7 +100,7 @@ class CallableClassifier:
                 self.predict_proba([_PROBE])
             except Exception as problem:
                 raise ModelError(
-                    f"The classes of {_name(self.function)} are unknown, and asking it about one short text "
+                    f"The classes of {name_of(self.function)} are unknown, and asking it about one short text "
                     f"failed ({type(problem).__name__}: {str(problem)[:200]}). Name them with labels=[…] / "
                     "--labels."
                 ) from problem
@@ -121,7 +121,7 @@ class CallableClassifier:
         service.
         """
         digest = hashlib.sha256()
-        for part in _identity(self.function):
+        for part in identity_of(self.function):
             digest.update(len(part).to_bytes(8, "little") + part)
         return digest.hexdigest()
 
@@ -176,14 +176,14 @@ def _stated_labels(function: Any, labels: Sequence[str] | None) -> tuple[str, ..
     return names
 
 
-def _identity(function: Any) -> list[bytes]:
+def identity_of(function: Any) -> list[bytes]:
     if isinstance(function, functools.partial):
         return [
             b"partial",
             repr((function.args, sorted(function.keywords.items()))).encode(),
-            *_identity(function.func),
+            *identity_of(function.func),
         ]
-    parts = [_name(function).encode()]
+    parts = [name_of(function).encode()]
     if callable(getattr(function, "predict_proba", None)):
         try:
             return [*parts, pickle.dumps(function, protocol=4)]
@@ -200,6 +200,6 @@ def _source(thing: Any) -> bytes:
         return b""
 
 
-def _name(function: Any) -> str:
+def name_of(function: Any) -> str:
     named = function if hasattr(function, "__qualname__") else type(function)
     return f"{named.__module__}.{named.__qualname__}"

@@ -54,7 +54,7 @@ class WhiteBox:
         return [answers[number] for number in range(len(texts))]
 
     def _attention(self, tokens: WordTokens, layer: int, query: AttentionQuery) -> Iterator[NDArray[np.float32]]:
-        with torch.inference_mode(), _eager(self._model):
+        with torch.inference_mode(), eager_attention(self._model):
             layers = getattr(self._model(**tokens.inputs, output_attentions=True), "attentions", None)
         if not layers or layers[0] is None:
             raise ModelError(
@@ -103,7 +103,7 @@ def sentence_vectors(model: Any) -> Iterator[list[Tensor]]:
 
 
 @contextmanager
-def _eager(model: Any) -> Iterator[None]:
+def eager_attention(model: Any) -> Iterator[None]:
     """Compute attention the plain way inside the `with`: fast kernels keep no weights."""
     before = getattr(model.config, "_attn_implementation", None)
     if before in (None, "eager") or not hasattr(model, "set_attn_implementation"):

@@ -61,7 +61,7 @@ class WordReader:
         offsets = encoded.pop("offset_mapping").tolist()
         side = 1 if paired else 0
         positions = [
-            _tokens_of_words(text, offsets[row], [token_side == side for token_side in encoded.sequence_ids(row)])
+            tokens_of_words(text, offsets[row], [token_side == side for token_side in encoded.sequence_ids(row)])
             for row, text in enumerate(texts)
         ]
         takes = inspect.signature(self.model.forward).parameters
@@ -69,7 +69,7 @@ class WordReader:
         return WordTokens(numbers, inputs, positions)
 
 
-def _tokens_of_words(text: Text, offsets: Sequence[Sequence[int]], in_text: Sequence[bool]) -> list[list[int]]:
+def tokens_of_words(text: Text, offsets: Sequence[Sequence[int]], in_text: Sequence[bool]) -> list[list[int]]:
     """The tokens of each word; `in_text` says which tokens are of the text and neither special nor of its premise."""
     tokens: list[list[int]] = [[] for _ in text.words]
     word = 0
