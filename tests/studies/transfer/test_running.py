@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import stockade as st
 from stockade.cli.main import cli
-from stockade.core.errors import ModelError, OptionError, RunError
+from stockade.core.errors import DataError, ModelError, OptionError, RunError
 from stockade.studies.transfer.study import TransferResult
 from stockade.studies.transferability.matrix import TransferMatrix
 from tests.studies.transfer.toys import (
@@ -369,6 +369,14 @@ def test_bad_input(tmp_path: Path, copied: Path) -> None:
         refused(second=["a"])
     with pytest.raises(OptionError, match=r"--second is \[1\], expected NAME=VALUE, or a mapping in Python"):
         refused(second=[1])
+    with pytest.raises(OptionError, match=r'no kind of word vectors "glov" \(found: fasttext, glove, word2vec\)'):
+        refused(pool="default", train_data=ROWS, vectors=["glov=vectors.txt"])
+    with pytest.raises(
+        OptionError, match=r'no transformer in the pool "BRT" \(found: ALBERT, BERT, .*MiniLM-L6, RoBERTa\)'
+    ):
+        refused(pool="full", train_data=ROWS, checkpoints=["BRT=folder"])
+    with pytest.raises(DataError, match=r"nowhere\.csv"):
+        refused(pool="default", train_data=str(tmp_path / "nowhere.csv"))
     with pytest.raises(OptionError, match="needs models before the data, or a --pool"):
         refused({})
     with pytest.raises(OptionError, match="MODEL and DATA are missing"):

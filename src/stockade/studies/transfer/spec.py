@@ -10,10 +10,12 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from stockade.attacks.registry import make_attacks
 from stockade.core.errors import OptionError, unknown_name
 from stockade.experiment.spec import Attacks, Count, Reference
-from stockade.models.zoo.names import pool_names
+from stockade.models.zoo.names import parse_zoo_name, pool_names
 from stockade.studies.frame import Option, StudySpec
 from stockade.studies.transferability.roster import name_pairs
 from stockade.workflows.attack.spec import AttackSpec
+
+_VECTORS = ("glove", "word2vec", "fasttext")
 
 
 def _pairs(flag: str, example: str) -> Any:
@@ -91,9 +93,15 @@ class TransferSpec(StudySpec):
             raise OptionError(f"--pool {self.pool} needs data to train on: name them with --train-data DATA.")
         if not self.names:
             raise OptionError("The study transfer needs models before the data, or a --pool.")
-        for name in self.second:
-            if name not in self.names:
-                raise unknown_name("model in this study", name, self.names)
+        transformers = [name for name in self.pool_members if not parse_zoo_name(name).unit]
+        for kind, given, existing in (
+            ("model in this study", self.second, self.names),
+            ("kind of word vectors", self.vectors, _VECTORS),
+            ("transformer in the pool", self.checkpoints, transformers),
+        ):
+            for name in given:
+                if name not in existing:
+                    raise unknown_name(kind, name, existing)
         return self
 
     @property

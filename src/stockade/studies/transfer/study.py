@@ -292,6 +292,8 @@ def run(spec: TransferSpec, folder: Path, runtime: Runtime, resume: bool) -> Tra
 
     def describe() -> dict[str, Any]:
         spec.language.check()
+        if spec.pool is not None:
+            spec.data_options.load(spec.train_data)
         if not (folder / MANIFEST).exists():
             named = {**spec.models, **{second(name): model for name, model in spec.second.items()}}
             Roster(named, data, spec.model_options, spec.language, spec.seed).check()
