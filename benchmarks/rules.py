@@ -25,6 +25,7 @@ from stockade.datasets.examples import prepare_examples
 from stockade.datasets.load import load_data
 from stockade.experiment.progress import Progress
 from stockade.workflows.mine.occurrences import plan_scoring
+from stockade.workflows.mine.spec import MAX_COUNT, MIN_COUNT
 
 TRAIN, TEST = "builtin:reviews:train", "builtin:reviews:test"
 EXPERT = ("LSTM-W-Random-1", "CNN-C-Random-1", "LSTM-WC-ELMo-1", "CNN-W-Random-1", "LSTM-C-Random-1")
@@ -72,8 +73,8 @@ def measure_cost(texts: int) -> None:
         raise SystemExit("There is only one chunk: give more --texts.")
     each = (ended - begun) / (last - first)
     examples = prepare_examples(load_data(TRAIN), ("negative", "positive"), limit=TARGET)
-    plan = plan_scoring(examples, min_count=2, max_count=3, seed=0)
-    scored = sum(min(3, candidate.occurrences) for candidate in plan.candidates)
+    plan = plan_scoring(examples, min_count=MIN_COUNT, max_count=MAX_COUNT, seed=0)
+    scored = sum(min(MAX_COUNT, candidate.occurrences) for candidate in plan.candidates)
     print(f"{1000 * each:.1f} ms of CPU per replacement, {last - first:,} measured")
     print(f"{TARGET:,} reviews: {scored:,} replacements, {scored * each / 2 / 60:.1f} minutes of two cores")
 

@@ -44,7 +44,7 @@ _PASSED_ON = ("method", "score", "min_count", "limit", "seed", "max_words", "mlm
 )
 @click.option(
     "--max-count",
-    default="3",
+    default="2",
     show_default=True,
     metavar="N|all",
     help="With uawr: score a rule at a seeded sample of so many places.",

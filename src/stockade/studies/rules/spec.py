@@ -95,7 +95,7 @@ class RulesSpec(StudySpec):
     """Mine a seeded sample of so many training texts."""
     min_count: Count = 2
     """Leave out rules with fewer places in the training texts."""
-    max_count: Count = 3
+    max_count: Count = 2
     """Score a rule at a seeded sample of so many places."""
     transfer: Annotated[Path | None, Option(metavar="FOLDER")] = None
     """The folder of a transfer study, whose models and data are the default."""

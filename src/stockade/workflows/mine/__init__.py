@@ -19,7 +19,7 @@ def mine_rules(
     method: str = "uawr",
     score: str = "logits",
     min_count: int = 2,
-    max_count: int | None = 3,
+    max_count: int | None = 2,
     limit: int | None = None,
     seed: int = 0,
     max_words: int = 5_000,
