@@ -130,7 +130,7 @@ class _Guess:
         """The column the user named: to the letter, or the only one that differs in case and blanks."""
         if wanted in self.columns:
             return wanted
-        alike = [column for column in self.columns if _key(column) == _key(wanted)]
+        alike = [column for column in self.columns if column_key(column) == column_key(wanted)]
         if len(alike) == 1:
             return alike[0]
         near = difflib.get_close_matches(wanted, self.columns, n=1)
@@ -200,7 +200,7 @@ class _Guess:
         """The column of that name; one spelled exactly so before one that differs in case or blanks."""
         if key in self.columns:
             return key
-        return next((column for column in self.columns if _key(column) == key), None)
+        return next((column for column in self.columns if column_key(column) == key), None)
 
     def _first_of(self, names: Sequence[str], taken: tuple[str | None, ...]) -> str | None:
         columns = (self._by_name(name) for name in names)
@@ -208,7 +208,7 @@ class _Guess:
 
     def _near(self, names: Sequence[str], taken: tuple[str | None, ...]) -> str | None:
         """The column whose name comes closest to a known one, for the hint of an error."""
-        near = {_key(column): column for column in self._free(taken)}
+        near = {column_key(column): column for column in self._free(taken)}
         for name in names:
             for key in difflib.get_close_matches(name, near, n=1, cutoff=0.75):
                 return near[key]
@@ -218,7 +218,8 @@ class _Guess:
         return [column for column in self.columns if column and column not in taken]
 
 
-def _key(name: str) -> str:
+def column_key(name: str) -> str:
+    """A name as names are compared: without case, blanks, underscores and hyphens."""
     return re.sub(r"[\s_\-]+", "", name).casefold()
 
 

@@ -65,7 +65,7 @@ def load_data(
         return (
             reference if isinstance(reference, DataSource) else builtin_source(str(reference).removeprefix("builtin:"))
         )
-    table = _table(reference, needs_labels)
+    table = open_table(reference, needs_labels)
 
     def preview(column: str) -> list[object]:
         return [cells[0] for cells in islice(table.cells((column,)), _PREVIEW_ROWS)]
@@ -81,7 +81,8 @@ def load_data(
     return TableSource(table, columns, empty_texts=empty_texts)
 
 
-def _table(reference: object, needs_labels: bool) -> Table:
+def open_table(reference: object, needs_labels: bool) -> Table:
+    """The table behind a reference or in a Python object, before anything is known of its columns."""
     if isinstance(reference, str):
         return _named_table(reference, needs_labels)
     if isinstance(reference, os.PathLike):

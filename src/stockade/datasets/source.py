@@ -94,10 +94,21 @@ class TableSource:
     """A `DataSource` over a table and a choice of its columns.
 
     Texts of nothing but blanks are refused unless `empty_texts` lets them be. Without a label column every label is 0.
+    `text_option` and `premise_option` are what errors call the options that name those columns.
     """
 
-    def __init__(self, table: Table, columns: Columns, name: str | None = None, *, empty_texts: bool = False) -> None:
+    def __init__(
+        self,
+        table: Table,
+        columns: Columns,
+        name: str | None = None,
+        *,
+        empty_texts: bool = False,
+        text_option: str = "--text-column",
+        premise_option: str = "--premise-column",
+    ) -> None:
         self._empty_texts = empty_texts
+        self._text_option, self._premise_option = text_option, premise_option
         self._table = table
         self._columns = columns
         self._name = name or table.name
@@ -123,10 +134,10 @@ class TableSource:
         for number, cells in enumerate(self._table.cells(self._columns.wanted)):
             text, raw = cells[0], cells[1] if labelled else 0
             if not _is_plain_text(text):
-                text = self._text(text, number, self._columns.text, "--text-column")
+                text = self._text(text, number, self._columns.text, self._text_option)
             premise = cells[2] if is_pair else None
             if is_pair and not _is_plain_text(premise):
-                premise = self._text(premise, number, str(self._columns.premise), "--premise-column")
+                premise = self._text(premise, number, str(self._columns.premise), self._premise_option)
             try:
                 label = labels[raw]
             except (KeyError, TypeError):

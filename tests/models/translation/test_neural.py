@@ -214,7 +214,8 @@ def marian(folder: Path) -> NeuralTranslator:
     ]
     entries = ["</s>", "<unk>", *dict.fromkeys(pieces), "<pad>"]
     (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(entries)}))
-    tokenizer = MarianTokenizer(*(str(folder / name) for name in ("source.model", "target.model", "vocab.json")))
+    files: Any = [str(folder / name) for name in ("source.model", "target.model", "vocab.json")]
+    tokenizer = MarianTokenizer(*files)
     sizes: dict[str, Any] = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1}
     heads: dict[str, Any] = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
     special: dict[str, Any] = {"pad_token_id": len(entries) - 1, "decoder_start_token_id": len(entries) - 1}
