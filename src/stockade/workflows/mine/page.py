@@ -22,7 +22,7 @@ UNITS: dict[Method, str] = {
     "pmi": "Salience is the change in pointwise mutual information (bits) with the class, and towards the others.",
     "pmi-smoothed": "Salience is the change in the smoothed log2 share of texts that have the word.",
 }
-_COUNTS = " Count: at how many places it was measured; rules that were measured once or twice may be chance."
+_COUNTS = " Count: at how many places it was measured."
 
 
 def mine_document(result: MineResult) -> Document:
