@@ -56,6 +56,7 @@ def command() -> None:
     stockade study bae --resume --out runs/bae --no-fluency
     stockade study attention builtin:sentiment-bert builtin:sentiment-lstm builtin:reviews --limit 100 --out runs/one
     stockade study masking models/m03 models/m08 builtin:reviews --attack pwws --limit 100 --out runs/rates
+    stockade study transfer test.csv --pool default --train-data train.csv --attacked 200 --out runs/transfer
     """
 
 

@@ -297,12 +297,19 @@ def begin_study(
 
 
 def finished(kind: type[AnyResult], folder: Path) -> AnyResult | None:
-    """A job inside a study that has ended, which needs neither model nor data; None if something is left to do."""
+    """A job inside a study that has ended, which needs neither model nor data; None if something is left to do.
+
+    One that was killed between its last result and its summary gets the summary now.
+    """
     try:
         result = kind.open(folder)
     except RunError:  # not begun, or interrupted before its first result; if it is damaged, going on will say so
         return None
-    return result if result.complete else None
+    if not result.complete:
+        return None
+    if not (folder / SUMMARY).exists():
+        result.write_summary()
+    return result
 
 
 def study_document(

@@ -209,6 +209,16 @@ def test_an_interrupted_study_ends_like_an_unbroken_one(tmp_path: Path, after: i
     assert rates_of(tmp_path / "made" / "matrix.csv") == close(RATES)
 
 
+def test_an_attack_that_was_killed_before_its_summary_gets_one(tmp_path: Path) -> None:
+    result = study(REFERENCES, out=tmp_path / "made")
+    (result.folder / "runs" / "b" / "summary.json").unlink()
+    assert opened(result.folder).verify(trust=True).problems == (
+        "b: summary.json is missing: the job was interrupted before its end",
+    )
+    again = study(REFERENCES, out=tmp_path / "made", resume=True)
+    assert again.verify(trust=True).problems == ()
+
+
 def test_a_target_that_fails_half_way_is_marked_and_the_rest_finishes(tmp_path: Path) -> None:
     mortal = Mortal("c", "slow")  # it survives its own attack and the texts of a, of which only one has the word
     entered = {"a": victim("a"), "c": mortal, "b": WeightVictim({**victim("b").weights, "grand": 1})}
@@ -371,9 +381,7 @@ def test_bad_input(tmp_path: Path, copied: Path) -> None:
         refused(second=[1])
     with pytest.raises(OptionError, match=r'no kind of word vectors "glov" \(found: fasttext, glove, word2vec\)'):
         refused(pool="default", train_data=ROWS, vectors=["glov=vectors.txt"])
-    with pytest.raises(
-        OptionError, match=r'no transformer in the pool "BRT" \(found: ALBERT, BERT, .*RoBERTa\)'
-    ):
+    with pytest.raises(OptionError, match=r'no transformer in the pool "BRT" \(found: ALBERT, BERT, .*RoBERTa\)'):
         refused(pool="full", train_data=ROWS, checkpoints=["BRT=folder"])
     with pytest.raises(DataError, match=r"nowhere\.csv"):
         refused(pool="default", train_data=str(tmp_path / "nowhere.csv"))
