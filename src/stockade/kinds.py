@@ -37,7 +37,7 @@ def find_workflow(kind: str, folder: Path) -> Workflow[Any]:
 
 
 def load(folder: str | Path) -> Result:
-    """Open the folder of any job: attack, certify, evaluate, tune, train, study.
+    """Open the folder of any job: attack, certify, evaluate, tune, train, mine_rules, study.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ import click
 @click.option("--seconds", type=float, help="A time limit: nothing new is started after it.")
 @click.option("--workers", type=int, default=1, show_default=True, help="Processes, for jobs that can use several.")
 def command(folder: Path, trust_run: bool, **runtime: Any) -> int:
-    """Go on with the job in FOLDER: attack, certify, evaluate, tune, train or study.
+    """Go on with the job in FOLDER: attack, certify, evaluate, tune, train, rules mine or study.
 
     Its manifest says with what. A finished job is not run again: its report is made anew.
     """

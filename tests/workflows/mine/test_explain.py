@@ -114,6 +114,18 @@ def test_a_file_and_the_folder_of_a_mining_job_are_read(tmp_path: Path) -> None:
     assert explained.provenance["method"] == "uawr"
 
 
+def test_numbered_labels_are_called_what_they_were_when_the_rules_were_mined(tmp_path: Path) -> None:
+    numbered = [(text, int(label == "positive")) for text, label in DATA]
+    mined = st.mine_rules(MeanVictim({"funny": (0.0, 1.0)}), numbered, out=tmp_path / "job")
+    assert mined.rules().provenance["label_map"] == {"0": "negative", "1": "positive"}
+    explained = explain_rules(tmp_path / "job", numbered)
+    assert explained.texts == {"negative": 4, "positive": 4}
+    with pytest.raises(DataError, match="--label-map"):
+        explain_rules(RULES, numbered)
+    named = st.DataOptions(label_map={"0": "negative", "1": "positive"})
+    assert explain_rules(RULES, numbered, data_options=named).texts == {"negative": 4, "positive": 4}
+
+
 def test_marked_words_keep_punctuation_with_the_words_it_belongs_to() -> None:
     text = Text.parse('one of [ spears\' ] "great" films -- (really), he said .')
     words = marked_words(text, text.words.index("great"))

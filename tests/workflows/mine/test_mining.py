@@ -256,6 +256,14 @@ def test_verification_scores_again_and_notices_other_models_and_files(tmp_path: 
     assert result.verify({"toy": MeanVictim(FUNNY)}).problems == ("rules.jsonl does not follow from the results",)
 
 
+def test_a_randomised_model_has_the_same_answers_in_any_batch() -> None:
+    defended = st.defend(WeightVictim({"funny": 3.0, "dull": -2.0}), "ranmask:copies=5")
+    first, second = (mined({"m": defended}, batch_tokens=tokens) for tokens in (None, 7))
+    assert list(first.records()) == list(second.records())
+    assert [warning for warning in first.summary["warnings"] if "answers at random" in warning]
+    assert list(mined({"m": defended}, seed=1).records()) != list(first.records())
+
+
 def test_bad_options_are_one_sentence() -> None:
     with pytest.raises(OptionError, match="at least one model"):
         mined(None)

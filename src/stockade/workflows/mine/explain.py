@@ -182,13 +182,15 @@ def explain_rules(
     limit, seed
         A seeded sample of this many rows; all by default.
     data_options
-        How the data are read; `label_map` says what the rules call a label of the data.
+        How the data are read; `label_map` says what the rules call a label of the data. By default what it was called
+        when the rules were mined, if their file says so.
     """
     if top < 1:
         raise OptionError(f"--top is {top}, expected a whole number from 1 up.")
     name, ruleset = _loaded(rules)
     options = data_options or DataOptions()
-    examples = by_own_classes(options.load(data), limit=limit, seed=seed, label_map=options.label_map)
+    label_map = options.label_map or _recorded_labels(ruleset)
+    examples = by_own_classes(options.load(data), limit=limit, seed=seed, label_map=label_map)
     classes = match_labels(ruleset.labels, examples.labels, name, "the data", all_labels=False)
     check_present(classes, ruleset, examples.labels, [label for label, count in examples.label_counts.items() if count])
     label_of = {written: examples.labels[number] for number, written in classes.items()}
@@ -261,6 +263,14 @@ def _loaded(rules: str | Path | RuleSet) -> tuple[str, RuleSet]:
     if path.is_dir() and (path / RULES_FILE).exists():
         path = path / RULES_FILE
     return str(path), load_rules(path)
+
+
+def _recorded_labels(ruleset: RuleSet) -> Mapping[str, str]:
+    """What the labels of the mined data are called in the rules: 0 may be "negative"."""
+    recorded = ruleset.provenance.get("label_map")
+    if not isinstance(recorded, Mapping):
+        return {}
+    return {label: name for label, name in recorded.items() if isinstance(name, str)}
 
 
 def _row(rule: ExplainedRule) -> dict[str, Any]:

@@ -175,6 +175,7 @@ class MineResult(Result):
             "data": data["reference"],
             "data_fingerprint": data["fingerprint"],
             "texts": data["label_counts"],
+            "label_map": self.manifest.inputs["label_map"],
             "limit": spec["limit"],
             "seed": spec["seed"],
             "stockade": __version__,

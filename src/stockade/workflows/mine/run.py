@@ -80,6 +80,7 @@ def mine_examples(
         "models": {name: describe_model(spec.models[name], model) for name, model in models.items()},
         "members": [_described(member) for member in members],
         "labels": list(examples.labels),
+        "label_map": {str(label): examples.labels[number] for label, number in examples.classes.items()},
         "data": describe_data(spec.data, examples),
     }
     with begin(folder, spec, inputs, resume=resume) as workspace:
