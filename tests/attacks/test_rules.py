@@ -118,7 +118,8 @@ def test_rules_for_classes_that_the_model_does_not_have_are_refused(file: str, t
 def test_rules_for_other_classes_than_those_of_the_data_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "rules.jsonl"
     write_rules(path, RuleSet(RULES.rules[:2]))
-    with pytest.raises(DataError, match="The rules are for the labels positive, but the data have only texts of negative"):
+    problem = "The rules are for the labels positive, but the data have only texts of negative"
+    with pytest.raises(DataError, match=problem):
         Rules(file=str(path)).check_classes(("negative", "positive"), {"negative"})
     Rules(file=str(path)).check_classes(("negative", "positive"), {"negative", "positive"})
 

@@ -19,8 +19,10 @@ from stockade.attacks.genetic import Genetic
 from stockade.attacks.hotflip import HotFlip
 from stockade.attacks.one_word import OneWord
 from stockade.attacks.pwws import PWWS
+from stockade.attacks.random_synonyms import RandomSynonyms
 from stockade.attacks.random_word import RandomWord
 from stockade.attacks.registry import ATTACKS
+from stockade.attacks.rules import Rules
 from stockade.attacks.synonym_list import SynonymList
 from stockade.attacks.textfooler import TextFooler
 from stockade.attacks.word_attack import WordAttack, article_for
@@ -62,17 +64,19 @@ EVERY_ATTACK = [
     OneWord(how="ec"),
     PWWS(same_pos="any"),
     PWWS(same_pos="any", choose_again=True),
+    RandomSynonyms(budget=0.4),
     RandomWord(draws=50),
+    Rules(file=str(Path(__file__).parent / "one_rule.jsonl"), budget=0.4),
     SynonymList(neighbours=50, max_squared_distance=2.0),
     TextFooler(threshold=0.0, min_cosine=0.0, same_pos=False),
 ]
 
 
 def run(method: Any) -> Result:
-    """Misspellings are drawn at random: the first of a few seeds with which the attack has what it needs."""
+    """Misspellings and synonyms are drawn at random: the first seed with which the attack has what it needs."""
     masked_lm = ListMaskedLM({"a": ["awful"]}, table={"good": (guesses("awful"),)})
     results = (
-        attack(VowelVictim(), TEXT, method, masked_lm=masked_lm, encoder=BagEncoder(), seed=seed) for seed in range(8)
+        attack(VowelVictim(), TEXT, method, masked_lm=masked_lm, encoder=BagEncoder(), seed=seed) for seed in range(64)
     )
     failed = None
     for result in results:
