@@ -143,8 +143,8 @@ class Outcomes:
     def __init__(self, targets: Sequence[TargetOutcomes], sources: Iterable[str], seed: int = 0) -> None:
         self.targets = tuple(entry.target for entry in targets)
         self.rule_sets = tuple(targets[0].edits) if targets else ()
-        common = [id for id in targets[0].ids if all(id in entry.ids for entry in targets)] if targets else []
         places = [{id: place for place, id in enumerate(entry.ids)} for entry in targets]
+        common = [id for id in targets[0].ids if all(id in place for place in places)] if targets else []
         shape = (len(self.rule_sets), len(targets), len(common))
         self._edits = np.full(shape, _NOT_ATTACKED, dtype=np.int32)
         for column, (entry, place) in enumerate(zip(targets, places, strict=True)):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from stockade.core.errors import InputError
 from stockade.lexicon.rules import Rule, load_rules
 from stockade.report.charts import Series, plot_curves, plot_rows
 from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Plot, Prose, Table, code
@@ -276,7 +277,7 @@ def _rules(result: RulesResult) -> Iterator[Block]:
     entry = next(entry for entry in result.sets if entry.key == result.main)
     try:
         rules = load_rules(entry.file or "").rules
-    except Exception:  # the page of a study must not depend on a file that somebody moved
+    except InputError:  # the page of a study must not depend on a file that somebody moved
         return
     first: dict[tuple[str, str], Rule] = {}
     for rule in rules:
