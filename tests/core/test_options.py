@@ -113,6 +113,13 @@ def test_text_becomes_what_the_class_declares() -> None:
         make_with("pwws", Options, {})
 
 
+@pytest.mark.parametrize("text", ["a", "nobody", "zoo"])
+def test_only_none_is_nothing(text: str) -> None:
+    """Whether it comes before "none" in the alphabet or after it."""
+    with pytest.raises(OptionError, match=f"The option share of pwws cannot be '{text}'"):
+        make_with("pwws", Options, {"word": "a", "share": text})
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
