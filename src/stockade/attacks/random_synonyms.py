@@ -19,7 +19,7 @@ from stockade.lexicon.rules import check_budget
 from stockade.lexicon.synonyms import same_pos_synonyms
 
 
-@published("random-synonyms", paper="a baseline", presets={"default": {}})
+@published("random-synonyms", paper="a baseline", presets={"paper": {}})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomSynonyms(WordAttack):
     """Replaces random words by random synonyms of the same part of speech.
