@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from stockade.core.errors import InputError, RunError
 from stockade.core.files import replace_file
 from stockade.core.seeds import derive_seed
-from stockade.training.averaging import WeightAverage
 from stockade.training.devices import Device
 from stockade.training.state import State
 
@@ -33,15 +32,9 @@ class Checkpoints:
     """The checkpoints of one training in a folder; `fingerprint` says which training that is."""
 
     def __init__(
-        self,
-        folder: Path,
-        fingerprint: str,
-        network: nn.Module,
-        optimiser: torch.optim.Optimizer,
-        device: Device,
-        average: WeightAverage | None = None,
+        self, folder: Path, fingerprint: str, network: nn.Module, optimiser: torch.optim.Optimizer, device: Device
     ) -> None:
-        self._folder, self._fingerprint, self._average = folder, fingerprint, average
+        self._folder, self._fingerprint = folder, fingerprint
         self._network, self._optimiser, self._device = network, optimiser, device
         self._last: int | None = None
 
@@ -63,8 +56,6 @@ class Checkpoints:
                     tensors[f"optimiser.{number}.{name}"] = value
                 else:
                     moments.setdefault(str(number), {})[name] = value
-        if self._average is not None:
-            tensors |= {f"average.{name}": tensor for name, tensor in self._average.tensors().items()}
         generators, plain_generators = generator_states()
         tensors |= {f"random.{name}": tensor for name, tensor in generators.items()}
         about = {
@@ -99,8 +90,6 @@ class Checkpoints:
             )
         self._load_network(path, _under("model.", tensors))
         self._load_optimiser(tensors, about["optimiser"])
-        if self._average is not None:
-            self._average.load(_under("average.", tensors))
         self._device.load_state(about["device"])
         state = State.read(about["state"])
         self._load_generators(tensors, about["random"], state.step)
