@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stockade.datasets.builtin import reviews
 from stockade.lexicon.rules import Rule, RuleSet, write_rules
+from stockade.models.translation.build import build_translator
 from tests.docs.documents import ROOT
 
 ROWS = 12
@@ -17,7 +18,7 @@ MODELS = ("my-bert", "bert", "lstm", "models/m")
 
 
 def lay_out(folder: Path) -> None:
-    """Write data, a function, model folders, word vectors, rules and a transfer matrix, and link to the docs."""
+    """Write data, a function, model folders, word vectors, rules, a matrix and a translator, and link to the docs."""
     labels = ("negative", "positive")
     texts = [[review.text for review in reviews("test") if review.label == label][: ROWS // 2] for label in (0, 1)]
     labelled = [(text, label) for pair in zip(*texts, strict=True) for text, label in zip(pair, labels, strict=True)]
@@ -49,6 +50,11 @@ def lay_out(folder: Path) -> None:
     write_rules(folder / "rules.jsonl", RuleSet(tuple(rules)))
     matrix = "source,bert,lstm,m\nbert,0.6,0.4,0.3\nlstm,0.4,0.6,0.3\nm,0.3,0.3,0.5\n"
     (folder / "matrix.csv").write_text(matrix, encoding="utf-8")
+    pairs = [("a dog", "ein Hund"), ("a cat", "eine Katze"), ("a red dog", "ein roter Hund")] * 4
+    _write_csv(folder / "pairs.csv", ("en", "de"), pairs)
+    network, tokenizer = build_translator("bilstm-mt", pairs, options={"vocabulary": 300, "width": 16})
+    network.save_pretrained(folder / "models/mt")
+    tokenizer.save_pretrained(folder / "models/mt")
     (folder / "docs").symlink_to(ROOT / "docs")
 
 

@@ -34,11 +34,12 @@ def test_a_training_begins_somewhere() -> None:
 
 def test_schedules() -> None:
     assert [rate_factor("linear", step, 4) for step in range(4)] == [1.0, 0.75, 0.5, 0.25]
-    assert [rate_factor("linear", step, 6, 0.34) for step in range(6)] == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
+    assert [rate_factor("linear", step, 6, 2) for step in range(6)] == [0.5, 1.0, 1.0, 0.75, 0.5, 0.25]
     assert rate_factor("cosine", 0, 10) == 1.0
     assert rate_factor("cosine", 5, 10) == pytest.approx(0.5)
     assert rate_factor("cosine", 10, 10) == pytest.approx(0.0)
     assert rate_factor("constant", 9, 10) == 1.0
+    assert [rate_factor("inverse-sqrt", step, 99, 4) for step in (0, 3, 15, 63)] == [0.25, 1.0, 0.5, 0.25]
     assert rate_factor("linear", 12, 10) == 0.0
 
 

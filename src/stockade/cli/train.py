@@ -1,9 +1,10 @@
-"""`stockade train`: train a classifier of the zoo, or train a model further, on data."""
+"""`stockade train`: train a classifier of the zoo or a translator, or train a model further, on data."""
 
 from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,19 @@ _OPTIONS = {
 
 @click.command("train")
 @click.argument("data", required=False)
-@click.option("--arch", metavar="NAME", help="An architecture, such as CNN-W-GloVe-2, BiLSTM-C-Random-1 or MiniLM-L6.")
+@click.option("--task", help="classification or translation.  [default: what the architecture is for]")
+@click.option(
+    "--arch",
+    metavar="NAME",
+    help="An architecture, such as CNN-W-GloVe-2, BiLSTM-C-Random-1, MiniLM-L6, transformer-mt or bilstm-mt.",
+)
 @click.option("--model", metavar="FOLDER", help="A trained model to train further, instead of --arch.")
 @click.option("--out", type=click.Path(path_type=Path), help="The folder for the trained model.  [required]")
 @click.option("--validation", metavar="DATA", help="Data to validate on.  [default: a tenth of each class, held out]")
-@click.option("--preset", help="Training options by name: zoo-word, minilm, ranmask …  [default: by architecture]")
+@click.option(
+    "--preset",
+    help="Training options by name: zoo-word, minilm, ranmask …; translators: fast, study.  [default: by architecture]",
+)
 @click.option(
     "--defense",
     "defenses",
@@ -42,10 +51,10 @@ _OPTIONS = {
     help="A defense to train with, or to put around the model; repeat from the outside in.",
 )
 @click.option("--epochs", type=int, help="Times through the data.")
-@click.option("--batch", type=int, help="Texts per step.")
+@click.option("--batch", type=int, help="Texts per step; target tokens for a translator.")
 @click.option("--lr", type=float, help="The learning rate.")
 @click.option("--patience", metavar="N", help="Stop after N epochs without a better validation score; none: never.")
-@click.option("--schedule", help="How the learning rate falls: linear, cosine, constant.")
+@click.option("--schedule", help="How the learning rate falls: linear, cosine, inverse-sqrt, constant.")
 @click.option("--max-length", metavar="N", help="Cut texts to N tokens; none: to what the model can read.")
 @click.option("--class-weights", metavar="WEIGHTS", help="none, balanced, or a number per class such as 1,2.5.")
 @click.option("--precision", help="auto, float32, bfloat16, float16.")
@@ -63,21 +72,25 @@ _OPTIONS = {
 @click.option("--resume", is_flag=True, help="Go on with the training in --out; the rest may be left out.")
 @click.option("--trust-run", is_flag=True, help="With --resume: run code that the folder names. Only if you trust it.")
 @column_options
+@click.option("--source-column", help="The column of the source sentences, for a translator.")
+@click.option("--target-column", help="The column of their translations, for a translator.")
 @click.pass_context
 def command(context: click.Context, /, data: str | None, **options: Any) -> int:
-    """Train a text classifier on DATA.
+    """Train a text classifier or a translator on DATA.
 
-    DATA is a csv, tsv, jsonl or parquet file, hf:NAME[:SPLIT], or builtin:reviews:train. The folder that comes out is a
-    Hugging Face model folder with a model card, the history of the training and a page with its curves.
+    DATA is a csv, tsv, jsonl or parquet file, hf:NAME[:SPLIT], or builtin:reviews:train; for a translator it has a
+    column of sources and one of their translations. The folder that comes out is a Hugging Face model folder with a
+    model card, the history of the training and a page with its curves.
 
     \b
     stockade train reviews.csv --arch CNN-W-GloVe-1 --out models/cnn
     stockade train builtin:reviews:train --arch MiniLM-L6 --epochs 3 --out models/minilm
+    stockade train pairs.csv --task translation --arch transformer-mt --preset fast --out models/mt
     stockade resume models/minilm
     """
     from stockade.cli.finish import run_job
     from stockade.kinds import resume
-    from stockade.workflows.train import train
+    from stockade.workflows.train import is_classifier, train
 
     out = options["out"]
     if out is None:
@@ -94,6 +107,7 @@ def command(context: click.Context, /, data: str | None, **options: Any) -> int:
             data,
             options["arch"],
             out=out,
+            task=options["task"],
             model=options["model"],
             validation=options["validation"],
             preset=options["preset"],
@@ -103,13 +117,17 @@ def command(context: click.Context, /, data: str | None, **options: Any) -> int:
             defenses=list(options["defenses"]),
             resume=options["resume"],
             device=options["device"],
-            data_options=data_options(options),
+            data_options=replace(
+                data_options(options),
+                source_column=options["source_column"],
+                target_column=options["target_column"],
+            ),
             observer=observer,
             **{**training, **_pairs("--option", options["more"])},
         ),
     )
     if code == 0 and os.environ.get("RANK", "0") == "0":
-        if (options["arch"] or "").lower() != "bilm":  # a language model is no classifier
+        if is_classifier(out):
             click.echo(f"Next: stockade attack {out} {data} --attack pwws --limit 100")
         if options["model"] is not None and not options["defenses"]:
             _warn_of_lost_defenses(Path(options["model"]), out)

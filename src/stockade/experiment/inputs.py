@@ -13,6 +13,7 @@ from stockade.core.protocols import Classifier, Fingerprinted
 from stockade.core.text import TextInput
 from stockade.datasets.examples import ExampleSet, UnlabelledSet
 from stockade.datasets.load import load_data
+from stockade.datasets.parallel import ParallelSource, load_parallel
 from stockade.datasets.source import DataSource
 from stockade.defenses.chain import load_defenses
 from stockade.defenses.defended import defenses_of, remarks_on
@@ -37,12 +38,16 @@ class DataOptions:
         The columns of the text (of the hypothesis in pairs), of the label and of the premise; guessed if None.
     label_map
         The model's class for a label of the data, where their names differ.
+    source_column, target_column
+        The columns of parallel sentences, for translators; guessed if None.
     """
 
     text_column: str | None = None
     label_column: str | None = None
     premise_column: str | None = None
     label_map: Mapping[str, str] = field(default_factory=dict)
+    source_column: str | None = None
+    target_column: str | None = None
 
     def load(self, data: object, *, empty_texts: bool = False, needs_labels: bool = True) -> DataSource:
         """The rows of `data`, which is a reference or an object that `st.load_data` takes."""
@@ -54,6 +59,10 @@ class DataOptions:
             empty_texts=empty_texts,
             needs_labels=needs_labels,
         )
+
+    def load_parallel(self, data: object) -> ParallelSource:
+        """The pairs of sentences of `data`, which is a reference or an object that `load_parallel` takes."""
+        return load_parallel(data, source_column=self.source_column, target_column=self.target_column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -64,6 +65,21 @@ class WordDropout:
         generator = torch.Generator().manual_seed(seed)
         dropped = torch.rand(ids.shape[:2], generator=generator) < self.share
         return torch.where(dropped & ~torch.isin(ids, self.special), self.unknown, ids)
+
+
+class BatchSource(Protocol):
+    """Where the loop takes its batches from."""
+
+    @property
+    def inputs(self) -> Sequence[TextInput]:
+        """All texts."""
+
+    @property
+    def per_epoch(self) -> int:
+        """How many batches an epoch has, the same for all."""
+
+    def epoch(self, epoch: int, skip: int = 0) -> Iterator[Batch]:
+        """The batches of an epoch, without the first `skip`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from stockade.core.errors import InputError, RunError
 from stockade.core.files import replace_file
 from stockade.core.seeds import derive_seed
+from stockade.training.averaging import WeightAverage
 from stockade.training.devices import Device
 from stockade.training.state import State
 
@@ -32,9 +33,15 @@ class Checkpoints:
     """The checkpoints of one training in a folder; `fingerprint` says which training that is."""
 
     def __init__(
-        self, folder: Path, fingerprint: str, network: nn.Module, optimiser: torch.optim.Optimizer, device: Device
+        self,
+        folder: Path,
+        fingerprint: str,
+        network: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        device: Device,
+        average: WeightAverage | None = None,
     ) -> None:
-        self._folder, self._fingerprint = folder, fingerprint
+        self._folder, self._fingerprint, self._average = folder, fingerprint, average
         self._network, self._optimiser, self._device = network, optimiser, device
         self._last: int | None = None
 
@@ -56,6 +63,8 @@ class Checkpoints:
                     tensors[f"optimiser.{number}.{name}"] = value
                 else:
                     moments.setdefault(str(number), {})[name] = value
+        if self._average is not None:
+            tensors |= {f"average.{name}": tensor for name, tensor in self._average.tensors().items()}
         generators, plain_generators = generator_states()
         tensors |= {f"random.{name}": tensor for name, tensor in generators.items()}
         about = {
@@ -90,6 +99,8 @@ class Checkpoints:
             )
         self._load_network(path, _under("model.", tensors))
         self._load_optimiser(tensors, about["optimiser"])
+        if self._average is not None:
+            self._average.load(_under("average.", tensors))
         self._device.load_state(about["device"])
         state = State.read(about["state"])
         self._load_generators(tensors, about["random"], state.step)

@@ -11,10 +11,9 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +21,8 @@ from torch import nn
 from torch.nn import functional
 
 from stockade.core.errors import InputError
-from stockade.training.batches import Batches
+from stockade.training.averaging import WeightAverage
+from stockade.training.batches import Batches, BatchSource
 from stockade.training.checkpoint import Checkpoints
 from stockade.training.devices import Device
 from stockade.training.objective import Batch, Objective, logits_of, validation_batch
@@ -52,15 +52,17 @@ class Training:
     """A model with all that it is trained with.
 
     `model` is what the loop calls: the network, or what stands around it where several processes train together.
+    `average` holds the weights of the last epochs, whose mean is validated and saved; None for those of the last alone.
     """
 
     model: nn.Module
     optimiser: torch.optim.Optimizer
     objective: Objective
-    batches: Batches
+    batches: BatchSource
     evaluate: Callable[[], Evaluation]
     device: Device
     options: TrainingOptions
+    average: WeightAverage | None = None
 
     @property
     def steps(self) -> int:
@@ -71,18 +73,20 @@ class Training:
         options = self.options
         texts = options.schedule_unit == "texts"
         length = options.epochs * len(self.batches.inputs) if texts else self.steps
-        return options.learning_rate * rate_factor(options.schedule, step, length, options.warm_up)
+        warm = options.warm_up_length(length)
+        return options.learning_rate * rate_factor(options.schedule, step, length, warm)
 
 
-def rate_factor(schedule: Schedule, step: int, steps: int, warm_up: float = 0.0) -> float:
+def rate_factor(schedule: Schedule, step: int, steps: int, warm: int = 0) -> float:
     """The factor of the learning rate at `step` (from 0) of `steps`.
 
-    It rises linearly through the first `warm_up` share of the steps, then falls linearly to zero, along half a cosine
-    to zero, or stays. A function of the step alone: a checkpoint has nothing to save of it.
+    It rises linearly through the first `warm` steps, then falls linearly to zero, along half a cosine to zero, with the
+    square root of the step, or stays. A function of the step alone: a checkpoint has nothing to save of it.
     """
-    warm = int(warm_up * steps)
     if step < warm:
         return (step + 1) / warm
+    if schedule == "inverse-sqrt":
+        return math.sqrt(max(1, warm) / (step + 1))
     done = (step - warm) / max(1, steps - warm)
     if schedule == "linear":
         return max(0.0, 1.0 - done)
@@ -95,8 +99,7 @@ def make_optimiser(model: nn.Module, options: TrainingOptions) -> torch.optim.Op
     """AdamW over the weights that may be trained."""
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     fused = all(weight.device.type in ("cpu", "cuda") and weight.is_floating_point() for weight in weights)
-    settings: dict[str, Any] = {"lr": options.learning_rate, "weight_decay": options.weight_decay}
-    return torch.optim.AdamW(weights, eps=options.epsilon, fused=fused, **settings)
+    return torch.optim.AdamW(weights, fused=fused, **options.adam)
 
 
 def fit(training: Training, state: State, checkpoints: Checkpoints, observe: Observer) -> State:
@@ -119,11 +122,14 @@ def fit(training: Training, state: State, checkpoints: Checkpoints, observe: Obs
                     saved = time.monotonic()
                 if interrupted():
                     raise KeyboardInterrupt
-            validation = training.device.same(training.evaluate)
-            state.seconds = time.monotonic() - started
-            finished = state.end_epoch(validation, state.seconds)
-            if state.best is finished:
-                checkpoints.save_best(finished.number)
+            if training.average is not None:
+                training.average.add()
+            with nullcontext() if training.average is None else training.average.applied():
+                validation = training.device.same(training.evaluate)
+                state.seconds = time.monotonic() - started
+                finished = state.end_epoch(validation, state.seconds)
+                if state.best is finished:
+                    checkpoints.save_best(finished.number)
             checkpoints.save(state)
             saved = time.monotonic()
             observe(_progress(training, state, finished.loss, finished=True))

@@ -1,4 +1,4 @@
-"""The model that is trained: built by its name in the zoo, or a trained model that is trained further."""
+"""The model that is trained: built by the name of its architecture, or a trained model that is trained further."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from stockade.core.errors import ModelError, OptionError
 from stockade.core.text import TextInput
 from stockade.models.encoding import TextEncoder
 from stockade.training.objective import ModelLoss, NextWords, Objective, joined
+from stockade.training.options import Task
 
 LANGUAGE_MODEL = "biLM"
 
@@ -27,8 +28,10 @@ class Origin:
 
     Parameters
     ----------
+    task
+        What the model does: classification or translation.
     architecture
-        A name of the zoo, such as CNN-W-GloVe-2.
+        A name of the zoo, such as CNN-W-GloVe-2, or of a translator.
     model
         A model to train further in place of an architecture: a reference, or (model, tokenizer), of which a copy is
         trained.
@@ -40,6 +43,7 @@ class Origin:
         Where a trained model is loaded.
     """
 
+    task: Task = "classification"
     architecture: str | None = None
     model: object = None
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +62,10 @@ class Origin:
         return (self.architecture or "").lower() == LANGUAGE_MODEL.lower()
 
     @property
+    def translates(self) -> bool:
+        return self.task == "translation"
+
+    @property
     def name(self) -> str:
         if self.architecture is not None:
             return self.architecture
@@ -65,16 +73,23 @@ class Origin:
 
     def load(self) -> Start | None:
         """The trained model to begin at; None if one is to be built."""
-        return None if self.model is None else _trained(self.model, self.device)
+        if self.model is None:
+            return None
+        return (_trained_translator if self.translates else _trained)(self.model, self.device)
 
     def build(self, texts: Sequence[TextInput], classes: Sequence[str], seed: int) -> tuple[Any, Any]:
         """A new model of the architecture and its tokenizer."""
         assert self.architecture is not None
         if self.builder is not None:
             return self.builder(texts, classes, seed)
+        sizes = dict(self.sizes)
+        if self.translates:
+            from stockade.models.translation.build import build_translator
+
+            pairs = [(text, text) if isinstance(text, str) else text for text in texts]
+            return build_translator(self.architecture, pairs, seed=seed, options=sizes)
         from stockade.models.zoo.build import Sources, build_bilm, build_model
 
-        sizes = dict(self.sizes)
         if self.is_language_model:
             return build_bilm([joined(text) for text in texts], seed=seed, options=sizes)
         sources = Sources(**self.sources)
@@ -106,6 +121,26 @@ def _trained(reference: object, device: str | None) -> Start:
     fingerprint = classifier.fingerprint()
     model = classifier.model if isinstance(reference, str | Path) else copy.deepcopy(classifier.model)
     return Start(model.float(), classifier.tokenizer, classifier.labels, fingerprint)
+
+
+def _trained_translator(reference: object, device: str | None) -> Start:
+    from stockade.models.translation.load import load_translator
+    from stockade.models.translation.neural import NeuralTranslator
+
+    translator = load_translator(reference, device=device)
+    if not isinstance(translator, NeuralTranslator):
+        raise ModelError(
+            f"A {type(translator).__name__} has no weights to train; expected a Hugging Face folder or "
+            "(model, tokenizer)."
+        )
+    if translator.prefix:
+        raise ModelError(
+            f'The translator reads its sources behind the prefix "{translator.prefix}", which trainings do not add. '
+            "Put it before every source in the data, and give (model, tokenizer) without the prefix."
+        )
+    fingerprint = translator.fingerprint()
+    model = translator.model if isinstance(reference, str | Path) else copy.deepcopy(translator.model)
+    return Start(model.float(), translator.tokenizer, (), fingerprint)
 
 
 def language_objective(model: Any, tokenizer: Any, texts: Sequence[TextInput]) -> Objective:

@@ -6,15 +6,18 @@ import dataclasses
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, Self, get_args, get_type_hints
 
 from stockade.core.errors import OptionError, unknown_name
 
-Schedule = Literal["linear", "cosine", "constant"]
+Schedule = Literal["linear", "cosine", "constant", "inverse-sqrt"]
+Task = Literal["classification", "translation"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 ScheduleUnit = Literal["batches", "texts"]
 ClassWeights = Literal["none", "balanced"] | tuple[float, ...]
 
+OPTIONAL = ("patience", "max_length", "clip", "clip_value", "dropout")
+"""Options that may be None."""
 FREE_ON_RESUME = ("checkpoint_minutes",)
 """Options that do not change the weights, so a resumed training may have others."""
 
@@ -32,7 +35,7 @@ class TrainingOptions:
     learning_rate, weight_decay, epsilon
         Of AdamW.
     schedule
-        How the learning rate falls after the warm-up: linear, cosine or constant.
+        How the learning rate falls after the warm-up: linear, cosine, inverse-sqrt or not at all (constant).
     schedule_unit
         "texts" reproduces code that counts texts where it means batches, so that the rate hardly decays.
     warm_up
@@ -74,17 +77,17 @@ class TrainingOptions:
     word_dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        _whole(self, "epochs", 1)
-        _whole(self, "batch", 1)
-        _whole(self, "patience", 1)
-        _whole(self, "max_length", 2)
-        _whole(self, "seed", 0)
+        check_whole(self, "epochs", 1)
+        check_whole(self, "batch", 1)
+        check_whole(self, "patience", 1)
+        check_whole(self, "max_length", 2)
+        check_whole(self, "seed", 0)
         for name in ("learning_rate", "clip", "clip_value", "epsilon"):
-            _number(self, name, above=0.0)
+            check_number(self, name, above=0.0)
         for name in ("weight_decay", "checkpoint_minutes"):
-            _number(self, name, least=0.0)
+            check_number(self, name, least=0.0)
         for name in ("warm_up", "word_dropout"):
-            _number(self, name, least=0.0, below=1.0)
+            check_number(self, name, least=0.0, below=1.0)
         for name, kind in (("schedule", Schedule), ("precision", Precision), ("schedule_unit", ScheduleUnit)):
             if getattr(self, name) not in get_args(kind):
                 raise unknown_name(name.replace("_", " "), str(getattr(self, name)), get_args(kind))
@@ -96,9 +99,18 @@ class TrainingOptions:
         plain = list(weights) if isinstance(weights, tuple) else weights
         return {**dataclasses.asdict(self), "class_weights": plain}
 
-    def changed(self, **options: Any) -> TrainingOptions:
+    def warm_up_length(self, steps: int) -> int:
+        """In how many of so many steps the learning rate rises."""
+        return int(self.warm_up * steps)
+
+    @property
+    def adam(self) -> dict[str, Any]:
+        """The arguments of the optimiser besides the weights."""
+        return {"lr": self.learning_rate, "weight_decay": self.weight_decay, "eps": self.epsilon}
+
+    def changed(self, **options: Any) -> Self:
         """A copy with some options changed; strings, as from a command line, are converted to the option's type."""
-        types = get_type_hints(TrainingOptions)
+        types = get_type_hints(type(self))
         for name in options:
             if name not in types:
                 raise unknown_name("training option", name, types)
@@ -136,15 +148,16 @@ def _read(name: str, declared: Any, value: Any) -> Any:
     return value
 
 
-def _whole(options: TrainingOptions, name: str, least: int) -> None:
+def check_whole(options: TrainingOptions, name: str, least: int) -> None:
+    """Refuse an option that is no whole number from `least` up."""
     value = getattr(options, name)
-    if value is None and name in ("patience", "max_length"):
+    if value is None and name in OPTIONAL:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise OptionError(f"The training option {name} is {value}, expected a whole number from {least} up.")
 
 
-def _number(
+def check_number(
     options: TrainingOptions,
     name: str,
     *,
@@ -152,8 +165,9 @@ def _number(
     above: float = -math.inf,
     below: float = math.inf,
 ) -> None:
+    """Refuse an option that is no finite number within the bounds."""
     value = getattr(options, name)
-    if value is None and name in ("clip", "clip_value"):
+    if value is None and name in OPTIONAL:
         return
     sound = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not sound or value < least or value <= above or value >= below:

@@ -13,11 +13,14 @@ _POINTS = 400
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A model on the validation texts: its mean loss and, for classifiers, the right answers and texts per class."""
+    """A model on the validation texts: its mean loss, for classifiers the right answers and texts per class, for
+    translators BLEU.
+    """
 
     loss: float
     right: tuple[int, ...] = ()
     totals: tuple[int, ...] = ()
+    bleu: float | None = None
 
     @property
     def accuracy(self) -> float | None:
@@ -25,8 +28,8 @@ class Evaluation:
 
     @property
     def score(self) -> tuple[float, float]:
-        """What decides between two epochs: the accuracy, then the loss."""
-        return self.accuracy or 0.0, -self.loss
+        """What decides between two epochs: the accuracy or BLEU, then the loss."""
+        return self.accuracy or self.bleu or 0.0, -self.loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,12 +46,14 @@ class Epoch:
         """The epoch as it is written into files."""
         document = dataclasses.asdict(self)
         document["validation"] = {**document["validation"], "accuracy": self.validation.accuracy}
+        if self.validation.bleu is None:
+            del document["validation"]["bleu"]
         return document
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Epoch:
         values = document["validation"]
-        validation = Evaluation(values["loss"], tuple(values["right"]), tuple(values["totals"]))
+        validation = Evaluation(values["loss"], tuple(values["right"]), tuple(values["totals"]), values.get("bleu"))
         return cls(
             number=document["number"],
             steps=document["steps"],

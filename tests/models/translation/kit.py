@@ -25,10 +25,10 @@ SIZES: dict[str, dict[str, Any]] = {
 NUMBERS = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf", "six": "sechs"}
 
 
-def number_pairs(count: int = 60, seed: int = 0) -> list[tuple[str, str]]:
-    """English numbers and the same in German, word by word."""
+def number_pairs(count: int = 60, seed: int = 0, longest: int = 6) -> list[tuple[str, str]]:
+    """English numbers and the same in German, word by word, up to `longest` in a sentence."""
     rng, words = Random(seed), list(NUMBERS)
-    sources = [[rng.choice(words) for _ in range(rng.randint(1, 6))] for _ in range(count)]
+    sources = [[rng.choice(words) for _ in range(rng.randint(1, longest))] for _ in range(count)]
     return [(" ".join(source), " ".join(NUMBERS[word] for word in source)) for source in sources]
 
 

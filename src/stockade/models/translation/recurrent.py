@@ -123,12 +123,16 @@ class RecurrentTranslator(TranslationModel):
         return [first, torch.zeros_like(first), second, torch.zeros_like(second)]
 
     def _look(self, states: Tensor, source: Tensor, mask: Tensor | None, attentions: list[Tensor] | None) -> Tensor:
-        """For each position the mean of the source's states, weighted by attention."""
+        """For each position the mean of the source's states, weighted by attention.
+
+        Scores are not divided by the square root of the width, as in Luong et al. (2015): states of an LSTM are small,
+        and divided scores take thousands of steps to tell words apart.
+        """
         query = self.query(states)
         over = None if mask is None else mask[:, None, :]
         if attentions is None:
-            return functional.scaled_dot_product_attention(query, source, source, attn_mask=over)
-        scores = query @ source.transpose(1, 2) / math.sqrt(query.shape[2])
+            return functional.scaled_dot_product_attention(query, source, source, attn_mask=over, scale=1.0)
+        scores = query @ source.transpose(1, 2)
         weights = scores.softmax(-1) if over is None else scores.masked_fill(~over, -torch.inf).softmax(-1)
         attentions.append(weights[:, None])
         return cast(Tensor, weights @ source)

@@ -16,6 +16,10 @@ _CHUNK_NUMBERS = 4_000_000
 """Logits that are held at a time: 16 MB, about what the cache of a processor holds."""
 
 
+_TINY = 1e-37
+"""Smaller probabilities count as this one, so that a loss stays finite."""
+
+
 def smoothed_loss(states: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> Tensor:
     """The mean over positions of the cross-entropy with smoothed targets, as fairseq defines it.
 
@@ -45,26 +49,28 @@ def chunk_rows(weight: Tensor) -> int:
 class _SmoothedLoss(torch.autograd.Function):
     """The loss with its gradients computed in the forward pass.
 
-    With logits z the loss of a position is logsumexp(z) - (1 - s) · z_y - s · mean(z), so its gradient is softmax(z)
-    - (1 - s) · onehot(y) - s / tokens.
+    With logits z and smoothing s the loss of a position is logsumexp(z) - (1 - s) · z_y - s · mean(z), so its gradient
+    with respect to z is softmax(z) - (1 - s) · onehot(y) - s / tokens. Only the first term needs the table of logits:
+    the other two are rows of the weights, and the same for all positions.
     """
 
     @staticmethod
     def forward(ctx: Any, states: Tensor, weight: Tensor, targets: Tensor, smoothing: float) -> Tensor:
-        count, tokens = len(states), len(weight)
+        count, rows = len(states), chunk_rows(weight)
         to_states, to_weight = torch.empty_like(states), torch.zeros_like(weight)
-        total, rows = states.new_zeros((), dtype=torch.float64), chunk_rows(weight)
+        mean_weight, total = weight.mean(0), states.new_zeros((), dtype=torch.float64)
         for start in range(0, count, rows):
-            part = states[start : start + rows]
-            target = targets[start : start + rows, None]
+            part, target = states[start : start + rows], targets[start : start + rows, None]
             logits = part @ weight.T
-            normaliser = logits.logsumexp(1, keepdim=True)
-            chosen, mean = logits.gather(1, target), logits.mean(1, keepdim=True)
-            total += (normaliser - (1 - smoothing) * chosen - smoothing * mean).sum()
-            gradient = logits.sub_(normaliser).exp_().sub_(smoothing / tokens)
-            gradient.scatter_add_(1, target, gradient.new_full(target.shape, smoothing - 1))
-            torch.mm(gradient, weight, out=to_states[start : start + rows])
-            to_weight.addmm_(gradient.T, part)
+            chosen = logits.gather(1, target)[:, 0]
+            probabilities = logits.softmax(1)
+            normaliser = chosen - probabilities.gather(1, target)[:, 0].clamp(min=_TINY).log()
+            total += (normaliser - (1 - smoothing) * chosen - smoothing * (part @ mean_weight)).sum()
+            torch.mm(probabilities, weight, out=to_states[start : start + rows])
+            to_weight.addmm_(probabilities.T, part)
+        to_states.sub_(weight[targets], alpha=1 - smoothing).sub_(mean_weight, alpha=smoothing)
+        to_weight.index_add_(0, targets, states, alpha=smoothing - 1)
+        to_weight.sub_(states.sum(0), alpha=smoothing / len(weight))
         ctx.save_for_backward(to_states.div_(max(1, count)), to_weight.div_(max(1, count)))
         return (total / max(1, count)).to(states.dtype)
 

@@ -1,4 +1,4 @@
-"""Train a text classifier of the zoo, or train a model further, with or without defenses."""
+"""Train a text classifier of the zoo or a translator, or train a model further, with or without defenses."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stockade.workflows.train.result import TrainResult
 
 _ARGUMENTS = (
+    "task",
     "architecture",
     "model",
     "validation",
@@ -35,6 +36,7 @@ def train(
     architecture: str | None = None,
     *,
     out: str | Path,
+    task: str | None = None,
     model: object = None,
     validation: object = None,
     hold_out: float | None = None,
@@ -50,16 +52,19 @@ def train(
     observer: Observer | None = None,
     **options: Any,
 ) -> TrainResult:
-    """Train a text classifier; the folder `out` is a Hugging Face model folder.
+    """Train a text classifier or a translator; the folder `out` is a Hugging Face model folder.
 
     Parameters
     ----------
     data
-        What `st.attack` takes.
+        What `st.attack` takes; for a translator parallel sentences, as files or as a list of (source, target).
     architecture
-        A name of the zoo, such as `"CNN-W-GloVe-1"` or `"MiniLM-L6"` (`stockade ls models`).
+        A name of the zoo, such as `"CNN-W-GloVe-1"` or `"MiniLM-L6"` (`stockade ls models`), or a translator:
+        `"transformer-mt"`, `"bilstm-mt"`.
     out
         The folder of the trained model.
+    task
+        `"classification"` or `"translation"`; by default what the architecture is for.
     model
         A trained model to train further, in place of an architecture.
     validation
@@ -89,16 +94,17 @@ def train(
     **options
         Training options, in place of the preset's: `epochs`, `batch`, `learning_rate`, `patience`, `seed` …
     """
-    from stockade.training.options import TrainingOptions
     from stockade.workflows.train.run import WORKFLOW
-    from stockade.workflows.train.spec import TrainSpec, options_for
+    from stockade.workflows.train.spec import TrainSpec, options_for, options_type, task_of
 
-    names = {field.name for field in fields(TrainingOptions)}
+    purpose = task_of(task, architecture)
+    names = {field.name for field in fields(options_type(purpose))}
     for name in options.keys() - names:
         raise unknown_name("training option", name, {*names, *_ARGUMENTS})
     if data is None:
         raise OptionError("There is no data to train on: give some, as in: stockade train reviews.csv --arch …")
     spec = TrainSpec.of(
+        task=purpose,
         data=data,
         validation=validation,
         architecture=architecture,
@@ -107,7 +113,7 @@ def train(
         labels=None if labels is None else tuple(labels),
         sources=sources or {},
         sizes=sizes or {},
-        options=options_for(architecture, model, preset, options).described(),
+        options=options_for(purpose, architecture, model, preset, options).described(),
         defenses=() if defenses is None else defenses,
         objective=objective,
         data_options=data_options or DataOptions(),
@@ -115,3 +121,10 @@ def train(
     )
     result: TrainResult = WORKFLOW.start(spec, out, Runtime(observer=observer), resume=resume)
     return result
+
+
+def is_classifier(folder: Path) -> bool:
+    """Whether the training in a folder made a classifier, rather than a language model or a translator."""
+    from stockade.workflows.train.result import TrainResult
+
+    return bool(TrainResult.open(folder).classes)

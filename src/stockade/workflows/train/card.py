@@ -15,23 +15,21 @@ def render_card(result: TrainResult) -> str:
     """The text of README.md."""
     spec, inputs, best, classes = result.manifest.spec, result.manifest.inputs, result.best, result.classes
     data, options = inputs["data"], spec["options"]
+    texts = "pairs of sentences" if result.translates else "texts"
     held_out = "given apart" if data["validation_fingerprint"] else "held out of the training data"
-    kind = (
-        f"A text classifier of {len(classes)} classes ({', '.join(classes)}), trained by Stockade."
-        if classes
-        else "A language model, trained by Stockade."
-    )
+    kind = "translator" if result.translates else "language model"
+    about = f"text classifier of {len(classes)} classes ({', '.join(classes)})" if classes else kind
     lines = [
         f"# {spec['architecture'] or inputs['model']}",
         "",
-        kind,
+        f"A {about}, trained by Stockade.",
         "",
         *_accuracy(best.validation, classes),
         "",
         "## Data",
         "",
-        f"- {spec['data']}: {data['train_texts']} texts trained on, fingerprint `{data['fingerprint']}`",
-        f"- {data['validation_texts']} validation texts, {held_out}; the best epoch ({best.number}) was chosen on "
+        f"- {spec['data']}: {data['train_texts']} {texts} trained on, fingerprint `{data['fingerprint']}`",
+        f"- {data['validation_texts']} validation {texts}, {held_out}; the best epoch ({best.number}) was chosen on "
         "them, so the figures above flatter the model a little",
         *(f"- {warning}" for warning in result.warnings),
         *_defenses(spec["defenses"] or ()),
@@ -48,7 +46,7 @@ def render_card(result: TrainResult) -> str:
         "|---|---|",
         *(f"| {name} | {version or '–'} |" for name, version in result.manifest.versions.items()),
         "",
-        *_how_to_load(str(result.folder), bool(classes)),
+        *_how_to_load(str(result.folder), bool(classes), result.translates),
     ]
     return "\n".join(lines) + "\n"
 
@@ -61,6 +59,11 @@ def _defenses(defenses: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _accuracy(validation: Evaluation, classes: Sequence[str]) -> list[str]:
+    if validation.bleu is not None:
+        return [
+            f"BLEU {validation.bleu:.2f} on the validation sentences (sacrebleu, cased, greedy decoding); loss "
+            f"{validation.loss:.4f}."
+        ]
     if not classes:
         return [f"Validation loss {validation.loss:.4f}."]
     rows = [
@@ -85,7 +88,14 @@ def _share(right: int, total: int) -> str:
     return f"{share['value']:.4f} ({share['low']:.3f} to {share['high']:.3f})"
 
 
-def _how_to_load(folder: str, classifies: bool) -> list[str]:
+def _how_to_load(folder: str, classifies: bool, translates: bool) -> list[str]:
+    if translates:
+        return [
+            "## Use",
+            "",
+            "    import stockade as st",
+            f'    st.load_translator("{folder}").translate(["a sentence"])',
+        ]
     if not classifies:
         return []
     return [

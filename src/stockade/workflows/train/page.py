@@ -28,18 +28,20 @@ def training_document(result: TrainResult) -> Document:
             Note(("Running, or interrupted: resume it with ", code(f"stockade resume {result.folder}")), kind="warning")
         )
     blocks += [Note(warning, kind="warning") for warning in result.warnings]
-    blocks.append(Plot(lambda: loss_plot(result), "Training and validation loss, validation accuracy.", "training"))
+    measure = "BLEU" if result.translates else "accuracy"
+    caption = f"Training and validation loss, validation {measure}."
+    blocks.append(Plot(lambda: loss_plot(result), caption, "training"))
     rows = [
         (
             str(epoch.number),
             number(epoch.loss, 4),
             number(epoch.validation.loss, 4),
-            number(epoch.validation.accuracy, 4),
+            number(epoch.validation.bleu, 2) if result.translates else number(epoch.validation.accuracy, 4),
             number(epoch.seconds),
         )
         for epoch in epochs
     ]
-    columns = ("epoch", "training loss", "validation loss", "validation accuracy", "seconds")
+    columns = ("epoch", "training loss", "validation loss", f"validation {measure}", "seconds")
     blocks.append(Table(columns, tuple(rows), numeric=range(5)))
     options = [(name, str(value)) for name, value in result.manifest.spec["options"].items()]
     blocks.append(Details("Options", (Table(("option", "value"), tuple(options)),)))
@@ -55,6 +57,11 @@ def training_document(result: TrainResult) -> Document:
 
 def _finding(result: TrainResult) -> str:
     best, accuracy = result.best, result.summary["accuracy"]
+    if best.validation.bleu is not None:
+        return (
+            f"BLEU {best.validation.bleu:.1f} on the validation sentences, cased and decoded greedily, after epoch "
+            f"{best.number}, the best of {len(result.history)}."
+        )
     if accuracy is None:
         return (
             f"Validation loss {best.validation.loss:.4f} after epoch {best.number}, the best of {len(result.history)}."
@@ -80,13 +87,15 @@ def loss_plot(result: TrainResult) -> str:
         axes.plot(ends, [epoch.validation.loss for epoch in epochs], "o--", color=INK, label="validation loss")
         axes.set_xlabel("step")
         axes.set_ylabel("loss")
-        accuracies = [accuracy for epoch in epochs if (accuracy := epoch.validation.accuracy) is not None]
-        if accuracies:
+        measured = (epoch.validation.bleu if result.translates else epoch.validation.accuracy for epoch in epochs)
+        scores = [score for score in measured if score is not None]
+        if scores:
+            measure = "BLEU" if result.translates else "accuracy"
             right = axes.twinx()
-            right.plot(ends, accuracies, "o-", color=RED)
-            axes.plot([], [], "o-", color=RED, label="validation accuracy")
-            right.set_ylim(0, 1)
-            right.set_ylabel("accuracy")
+            right.plot(ends, scores, "o-", color=RED)
+            axes.plot([], [], "o-", color=RED, label=f"validation {measure}")
+            right.set_ylim(0, None if result.translates else 1)
+            right.set_ylabel(measure)
             bare(right)
         legend_above(axes, 3)
 

@@ -8,8 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stockade.core.errors import OptionError
 from stockade.core.protocols import Classifier
 from stockade.core.statistics import wilson
+from stockade.core.translation import Translator
 from stockade.experiment.result import Result, Verification
 from stockade.experiment.spec import Spec
 from stockade.experiment.store import Codec, ResultStore
@@ -60,8 +62,18 @@ class TrainResult(Result):
         return None if share["low"] is None or share["high"] is None else (share["low"], share["high"])
 
     @property
+    def bleu(self) -> float | None:
+        """BLEU of the saved weights on validation sentences, cased and greedy; None if it was not measured."""
+        return self.best.validation.bleu
+
+    @property
+    def translates(self) -> bool:
+        """Whether the model is a translator."""
+        return bool(self.manifest.spec.get("task") == "translation")
+
+    @property
     def classes(self) -> tuple[str, ...]:
-        """The classes of the model; none for a language model."""
+        """The classes of the model; none for a language model or a translator."""
         return tuple(self.manifest.inputs["classes"])
 
     @property
@@ -84,10 +96,18 @@ class TrainResult(Result):
         return self.store.get(PROGRESS, PROGRESS) or {}
 
     def load(self, device: str | None = None) -> Classifier:
-        """The trained model, ready to be asked or attacked."""
+        """The trained classifier, ready to be asked or attacked."""
         from stockade.models.adapters import load_model
 
+        if self.translates:
+            raise OptionError(f"{self.folder} is a translator, not a classifier: load it with load_translator().")
         return load_model(self.folder, device=device)
+
+    def load_translator(self, device: str | None = None) -> Translator:
+        """The trained translator."""
+        from stockade.models.translation.load import load_translator
+
+        return load_translator(self.folder, device=device)
 
     def records(self) -> Iterator[Epoch]:
         """The epochs one by one."""
@@ -117,6 +137,7 @@ class TrainResult(Result):
             "accuracy": None
             if validation is None or validation.accuracy is None
             else wilson(sum(validation.right), sum(validation.totals)),
+            **({"bleu": None if validation is None else validation.bleu} if self.translates else {}),
             "seconds": self.seconds,
             "weights": None if end is None else end["weights"],
             "history": [epoch.described() for epoch in epochs],

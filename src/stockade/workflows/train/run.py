@@ -36,7 +36,9 @@ from stockade.training.devices import make_device
 from stockade.training.loop import Progress as StepProgress
 from stockade.training.loop import fit
 from stockade.training.network import Origin, Start, shape_fingerprint
-from stockade.training.state import State
+from stockade.training.state import Evaluation, State
+from stockade.training.translation import make_translation_training
+from stockade.training.translation_options import TranslationOptions
 from stockade.workflows.train.card import render_card
 from stockade.workflows.train.result import END, TrainResult, store_epoch, weights_fingerprint
 from stockade.workflows.train.spec import TrainSpec
@@ -52,6 +54,7 @@ _PAGE_SECONDS, _PAGE_SHARE = 60.0, 0.03
 def run(spec: TrainSpec, folder: Path, runtime: Runtime, resume: bool) -> TrainResult:
     """Train what the spec names."""
     origin = Origin(
+        task=spec.task,
         architecture=spec.architecture,
         model=spec.model,
         sources=dict(spec.sources),
@@ -81,7 +84,10 @@ def train_origin(spec: TrainSpec, origin: Origin, folder: Path, runtime: Runtime
             texts = place.same(partial(rewrite_data, folder, texts, rewrite, options.seed, key))
         seed_all(derive_seed(options.seed, "build"))
         model, tokenizer = _model(origin, start, texts, options.seed)
-        training = make_training(model, tokenizer, texts, objective, place, options, trained=start is not None)
+        if isinstance(options, TranslationOptions):
+            training = make_translation_training(model, tokenizer, texts, place, options)
+        else:
+            training = make_training(model, tokenizer, texts, objective, place, options, trained=start is not None)
         inputs: dict[str, Any] = {
             "model": None if start is None else f"{origin.name} {start.fingerprint[:16]}",
             "shapes": shape_fingerprint(model),
@@ -100,7 +106,7 @@ def train_origin(spec: TrainSpec, origin: Origin, folder: Path, runtime: Runtime
                 unfinished.unlink(missing_ok=True)  # half-written when an earlier process was killed
             if rewrite is not None:
                 save_rewritten(folder, texts, key)
-        checkpoints = Checkpoints(folder / CHECKPOINT, fingerprint, model, training.optimiser, place)
+        checkpoints = Checkpoints(folder / CHECKPOINT, fingerprint, model, training.optimiser, place, training.average)
         seed_all(derive_seed(options.seed, "train", place.rank))
         state = checkpoints.load() or State()
         recorder = None if workspace is None else _Recorder(workspace, state, runtime.observer)
@@ -124,6 +130,8 @@ def _finished(spec: TrainSpec, folder: Path) -> TrainResult | None:
 
 
 def _source(spec: TrainSpec, data: object, origin: Origin) -> DataSource:
+    if origin.translates:
+        return spec.data_options.load_parallel(data)
     texts_only = origin.is_language_model
     if texts_only and isinstance(data, list | tuple) and all(isinstance(text, str) for text in data):
         data = [{"text": text} for text in data]
@@ -135,7 +143,7 @@ def _texts(
 ) -> TrainingData:
     hold_out = HOLD_OUT if spec.hold_out is None else spec.hold_out
     seed = spec.training_options.seed
-    if origin.is_language_model:
+    if origin.is_language_model or origin.translates:
         return prepare_texts(source, validation, hold_out=hold_out, seed=seed)
     classes = spec.labels if start is None else start.classes
     label_map = spec.data_options.label_map
@@ -212,8 +220,7 @@ class _Recorder:
 def _translated(progress: StepProgress, before: int) -> Progress:
     note = f"epoch {progress.epoch} of {progress.epochs}, loss {progress.loss:.4f}"
     if progress.validation is not None:
-        accuracy, loss = progress.validation.accuracy, progress.validation.loss
-        note += f", validation {f'loss {loss:.4f}' if accuracy is None else f'{accuracy:.4f}'}"
+        note += f", validation {_measured(progress.validation)}"
     return Progress(
         part="training",
         done=progress.step,
@@ -222,6 +229,12 @@ def _translated(progress: StepProgress, before: int) -> Progress:
         unit="steps",
         before=before / max(1, progress.steps),
     )
+
+
+def _measured(validation: Evaluation) -> str:
+    if validation.accuracy is not None:
+        return f"{validation.accuracy:.4f}"
+    return f"loss {validation.loss:.4f}" if validation.bleu is None else f"BLEU {validation.bleu:.2f}"
 
 
 def save_model(folder: Path, model: Any, tokenizer: Any) -> None:

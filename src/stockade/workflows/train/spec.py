@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, get_args
 
 from pydantic import Field, PlainSerializer, model_validator
 
-from stockade.core.errors import OptionError
+from stockade.core.errors import OptionError, unknown_name
 from stockade.experiment.inputs import PYTHON_OBJECT, DataOptions
 from stockade.experiment.spec import Defenses, Reference, Spec
-from stockade.training.options import FREE_ON_RESUME, TrainingOptions, preset, preset_for
+from stockade.models.translation import ARCHITECTURES
+from stockade.training.options import FREE_ON_RESUME, Task, TrainingOptions, preset, preset_for
+from stockade.training.translation_options import TranslationOptions, translation_preset
 
 
 def _objective_name(objective: object) -> str | None:
@@ -27,10 +29,12 @@ class TrainSpec(Spec):
 
     Parameters
     ----------
+    task
+        What the model does: classification or translation.
     data, validation
         References or the data themselves; without validation data a part of each class is held out.
     architecture, model
-        An architecture of the zoo, or a trained model to train further.
+        An architecture of the zoo or of a translator, or a trained model to train further.
     hold_out
         The share of each class that is held out, where there are no validation data.
     labels
@@ -56,6 +60,7 @@ class TrainSpec(Spec):
     """How things are called may differ on a resume; what was found behind the names is compared by fingerprint."""
     by_key: ClassVar[tuple[str, ...]] = ()
 
+    task: Task = "classification"
     data: Reference
     validation: Reference = None
     architecture: str | None = None
@@ -74,6 +79,17 @@ class TrainSpec(Spec):
     def _consistent(self) -> Self:
         if self.defenses and self.objective is not None:
             raise OptionError("Give an objective of your own or defenses, not both.")
+        if self.task == "translation":
+            classifying = {
+                "defenses": self.defenses,
+                "an objective": self.objective,
+                "class names": self.labels,
+                "word vectors or a checkpoint": self.sources,
+                "a map of labels": self.data_options.label_map,
+            }
+            for what, value in classifying.items():
+                if value:
+                    raise OptionError(f"A translator cannot be trained with {what}: leave that out.")
         return self
 
     @classmethod
@@ -81,12 +97,14 @@ class TrainSpec(Spec):
         """What must be the same for a training to be resumed."""
         decisive = super().decisive(described)
         kept = {name: value for name, value in decisive["options"].items() if name not in FREE_ON_RESUME}
+        if decisive.get("task") == "classification":  # trainings from before there were others do not say it
+            del decisive["task"]
         return {**decisive, "options": kept}
 
     @property
     def training_options(self) -> TrainingOptions:
         """The options as the training loop takes them."""
-        return TrainingOptions().changed(**self.options)
+        return options_type(self.task)().changed(**self.options)
 
     @property
     def name(self) -> str:
@@ -94,10 +112,28 @@ class TrainSpec(Spec):
         return self.architecture or str(self.described()["model"])
 
 
+def task_of(task: str | None, architecture: str | None) -> Task:
+    """The task of a training; by default what the architecture is for."""
+    if task is None:
+        return "translation" if (architecture or "").lower() in ARCHITECTURES else "classification"
+    if task == "translation":
+        return "translation"
+    if task == "classification":
+        return "classification"
+    raise unknown_name("task", task, get_args(Task))
+
+
+def options_type(task: Task) -> type[TrainingOptions]:
+    """The class of a task's training options."""
+    return TranslationOptions if task == "translation" else TrainingOptions
+
+
 def options_for(
-    architecture: str | None, model: object, name: str | None, changes: Mapping[str, Any]
+    task: Task, architecture: str | None, model: object, name: str | None, changes: Mapping[str, Any]
 ) -> TrainingOptions:
     """The options of a preset, by default the architecture's own, with changes."""
+    if task == "translation":
+        return translation_preset(name or ("fast" if model is None else "fine-tune")).changed(**changes)
     return preset(name or preset_for(architecture or _kind_of(model))).changed(**changes)
 
 
