@@ -69,7 +69,7 @@ def test_examples_carry_what_filters_ask_for() -> None:
 
 def test_blanks_of_inserted_and_deleted_words_are_not_marked() -> None:
     page = every_block().to_html()
-    assert "kept <del>old</del> <ins>new</ins> <del>gone</del> <ins>come</ins>" in page
+    assert "kept <del><s>old</s></del><ins><b>new</b></ins><del> <s>gone</s></del><ins> <b>come</b></ins>" in page
 
 
 def test_a_fragment_shows_few_examples_and_no_filters() -> None:

@@ -95,7 +95,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert not any(name.startswith("on") or name == "href" for name, _ in attrs)
-        self.tags.append(tag)
+        self.tags.append("s" if tag == "del" else tag)  # what begins with punctuation is struck out by a tag
 
 
 def rendered(markdown: str) -> list[str]:

@@ -49,7 +49,7 @@ after: a grand
 Examples
 pwws  success  pos → neg  (12 queries, id 3)
 premise: premise
-kept new(old) gone come
+kept [-old-]{+new+}[- gone-]{+ come+}
 reason
 ground
 

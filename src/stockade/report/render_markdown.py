@@ -26,6 +26,7 @@ from stockade.report.document import (
 from stockade.report.examples import Example, Examples, Marked, Words
 from stockade.report.heat_map import HeatMap
 
+_MARKS, _APART = ("*", "~"), "<!-- -->"
 _BEFORE = {"warning": "> **Warning:** ", "finding": "- ", "info": "", "aside": ""}
 
 
@@ -135,15 +136,31 @@ def _marked(text: Marked) -> str:
         else:
             word = f"**{markdown(part.text)}**" if part.marked else markdown(part.text)
             parts.append(f"{word} ({markdown(part.detail)}) " if part.detail else f"{word} ")
-    return " ".join("".join(parts).split())
+    return " ".join(_joined(parts).split())
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """The parts in a row; an empty comment keeps marks apart that would be read as one."""
+    line = ""
+    for part in parts:
+        line += f"{_APART}{part}" if part[:1] in _MARKS and line.endswith(part[:1]) else part
+    return line
 
 
 def _piece(piece: Piece) -> str:
-    """Blanks stay outside of the marks: `** word**` is no emphasis in Markdown."""
+    """What was struck out and what came; blanks stay outside of the marks: `** word**` is no emphasis in Markdown."""
     if piece.kind == "same":
         return _spaced(piece.after, "")
-    struck, new = _spaced(piece.before, "~~"), _spaced(piece.after, "**")
+    struck, new = _changed(piece.before, "~~", "del"), _changed(piece.after, "**", "strong")
     return f"{struck} {new}" if struck.strip() and new.strip() else struck + new
+
+
+def _changed(text: str, mark: str, tag: str) -> str:
+    """The text between marks; in a tag if it begins or ends with punctuation, beside which marks are not always read."""
+    inner = text.strip()
+    if not inner or (inner[0].isalnum() and inner[-1].isalnum()):
+        return _spaced(text, mark)
+    return text.replace(inner, f"<{tag}>{markdown(inner)}</{tag}>", 1)
 
 
 def _spaced(text: str, mark: str) -> str:

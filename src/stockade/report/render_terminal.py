@@ -44,6 +44,8 @@ _PIECES = {"same": "", "replace": "bold red", "insert": "bold green", "delete": 
 _HEAT = ("dim", "", "bold")
 """Small, middling and large numbers of a heat map."""
 _STRUCK = "dim strike"
+_DELETED, _INSERTED = "[-{}-]", "{{+{}+}}"
+"""Where there are no colours (a file, a pipe), changes are marked as `git diff --word-diff` marks them."""
 _SENTENCES = (Paragraph, Note, Bullets)
 
 
@@ -111,7 +113,7 @@ def _block(block: Block, console: Console) -> None:
             if block.title:
                 _print(console, _line(block.title, "dim"))
             for name, words in block.rows:
-                _print(console, _line(f"{name}: ", "dim"), _marked(words))
+                _print(console, _line(f"{name}: ", "dim"), _marked(words, _has_colours(console)))
         case Examples():
             _examples(block, console)
         case Details(content=content) if not isinstance(content, str):
@@ -173,13 +175,17 @@ def _examples(block: Examples, console: Console) -> None:
     for number, item in enumerate(block.previewed()):
         if number:
             console.print()
-        for line in _example(item):
+        for line in _example(item, _has_colours(console)):
             _print(console, line)
     if block.more:
         _print(console, _line(block.more, "dim"))
 
 
-def _example(item: Example) -> Iterator[Line]:
+def _has_colours(console: Console) -> bool:
+    return console.color_system is not None
+
+
+def _example(item: Example, colours: bool) -> Iterator[Line]:
     details = f"({', '.join(item.details)})" if item.details else ""
     parts = [(item.label, "bold"), (item.status, _TONES[item.tone]), (item.verdict, ""), (details, "dim")]
     head = Line("  ").join(_line(text, style) for text, style in parts if text)
@@ -187,23 +193,24 @@ def _example(item: Example) -> Iterator[Line]:
         yield head
     if item.premise is not None:
         yield _line(f"premise: {item.premise}", "dim")
-    yield _marked(item.text)
+    yield _marked(item.text, colours)
     for version in item.versions:
         detail = _line(f"  {version.detail}" if version.detail else "", "dim")
-        yield Line.assemble(_line(f"{version.name}: ", "bold"), _marked(version.text, _TONES[version.tone]), detail)
+        text = _marked(version.text, colours, _TONES[version.tone])
+        yield Line.assemble(_line(f"{version.name}: ", "bold"), text, detail)
     if item.bar is not None and item.bar.text:
         yield _line(item.bar.text, "dim")
     for note in item.notes:
         yield _line(note, "dim")
 
 
-def _marked(text: Marked, style: str = "") -> Line:
+def _marked(text: Marked, colours: bool, style: str = "") -> Line:
     if isinstance(text, str):
         return _line(text, style)
     line = Line()
     for part in text:
         if isinstance(part, Piece):
-            line.append_text(_piece(part))
+            line.append_text(_piece(part) if colours else _plain_piece(part))
         else:
             line.append_text(_line(part.text, "bold underline" if part.marked else ""))
             line.append_text(_line(f" {part.detail}  " if part.detail else " ", "dim"))
@@ -216,6 +223,14 @@ def _piece(piece: Piece) -> Line:
         return _spaced(piece.before, _STRUCK)
     new = _spaced(piece.after, _PIECES[piece.kind])
     return Line.assemble(new, _line(f"({piece.before})", "dim")) if piece.kind == "replace" else new
+
+
+def _plain_piece(piece: Piece) -> Line:
+    """What was deleted and what was inserted, each in its brackets, with the blanks that went or came along."""
+    if piece.kind == "same":
+        return _line(piece.after)
+    deleted = _DELETED.format(piece.before) if piece.before else ""
+    return _line(deleted + (_INSERTED.format(piece.after) if piece.after else ""))
 
 
 def _spaced(text: str, style: str) -> Line:
