@@ -156,7 +156,7 @@ def _piece(piece: Piece) -> str:
 
 
 def _changed(text: str, mark: str, tag: str) -> str:
-    """The text between marks; in a tag if it begins or ends with punctuation, beside which marks are not always read."""
+    """The text between marks; in a tag if it begins or ends with punctuation, where marks may not be read."""
     inner = text.strip()
     if not inner or (inner[0].isalnum() and inner[-1].isalnum()):
         return _spaced(text, mark)
