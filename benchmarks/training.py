@@ -100,7 +100,7 @@ def bare_seconds(origin: Origin, source: DataSource, options: TrainingOptions) -
     for batches in epochs:
         model.train()
         for tensors, labels in batches:
-            factor = rate_factor(options.schedule, step, steps, options.warm_up)
+            factor = rate_factor(options.schedule, step, steps, options.warm_up_length(steps))
             optimiser.param_groups[0]["lr"] = options.learning_rate * factor
             optimiser.zero_grad(set_to_none=True)
             loss = functional.cross_entropy(model(**tensors).logits, labels)
