@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
@@ -77,6 +77,7 @@ class Reading(HTMLParser):
             self.after += data
 
 
+@settings(deadline=None)
 @given(edited_texts())
 def test_the_page_shows_both_texts_to_the_letter(text: Text) -> None:
     (shown,) = re.findall('<p class="text">(.*)</p>', document(text).to_html(), re.DOTALL)
@@ -84,6 +85,7 @@ def test_the_page_shows_both_texts_to_the_letter(text: Text) -> None:
     assert (reading.before, reading.after) == (str(text.original), str(text))
 
 
+@settings(deadline=None)
 @given(edited_texts())
 def test_a_pipe_shows_both_texts_to_the_letter(text: Text) -> None:
     stream = io.StringIO()
@@ -93,6 +95,7 @@ def test_a_pipe_shows_both_texts_to_the_letter(text: Text) -> None:
     assert re.sub(r"\{\+(.*?)\+\}", r"\1", re.sub(r"\[-.*?-\]", "", shown)) == str(text)
 
 
+@settings(deadline=None)
 @given(edited_texts())
 def test_markdown_shows_both_texts_up_to_blanks(text: Text) -> None:
     shown = MarkdownIt().enable("strikethrough").render(document(text).to_markdown())
