@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.core.text import Edit, Text, is_single_word, match_case
+from stockade.core.text import Edit, Text, boundary_of, is_single_word, match_case, read_apart, separates
 
 ANY_UNICODE = st.text(st.characters(codec=None) | st.sampled_from("👩‍👩‍👧é\u0301\u00a0\u200d\u202eشलि电ー'’-_ \t\n.,"))
 
@@ -200,3 +202,34 @@ def test_a_single_word_keeps_the_word_count() -> None:
     assert is_single_word("well-made")
     assert not is_single_word("motion picture")
     assert not is_single_word("")
+
+
+pieces = st.text("aÉ7_日かカ々ー일२ดी\u0301\u3099\ufe0f\U00016ff0-'’@\u200d", min_size=1, max_size=3)
+gaps = st.text("-'\u200d", max_size=2) | st.text("-' .😀\u200b\u200d", max_size=2)
+
+
+@given(st.lists(st.tuples(pieces.filter(is_single_word), gaps), min_size=2, max_size=5), gaps)
+def test_which_words_are_read_apart(parts: list[tuple[str, str]], end: str) -> None:
+    """A row of words is read as these words if each one is from the next: the rule says what reading it again says."""
+    words = [word for word, _ in parts]
+    text = Text.parse("".join(gap + word for word, gap in parts) + end)
+    apart = all(
+        separates(gap) or read_apart(boundary_of(left), gap, boundary_of(right))
+        for (left, _), (right, gap) in pairwise(parts)
+    )
+    assert apart == (list(text.words) == words and text.gaps == (*(gap for _, gap in parts), end))
+
+
+def test_neighbours_that_would_be_one_word() -> None:
+    def apart(left: str, gap: str, right: str) -> bool:
+        return read_apart(boundary_of(left), gap, boundary_of(right))
+
+    assert apart("日", "", "日")
+    assert apart("日", "", "일")
+    assert apart("일", "'", "日")
+    assert not apart("일", "", "일")
+    assert not apart("일", "-", "일")
+    assert not apart("か", "", "\u3099")
+    assert apart("か", "-", "\u3099")
+    assert separates("-.")
+    assert not separates("-")

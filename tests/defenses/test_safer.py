@@ -185,3 +185,16 @@ def test_presets_say_whose_way_of_answering_they_are() -> None:
     assert [make_defense("safer").options[name] for name in names] == ["probability", 100, 0.8, 100, 8]
     assert [make_defense("safer@vote").options[name] for name in names] == ["vote", 100, 0.8, 100, 8]
     assert [make_defense("safer@authors").options[name] for name in names] == ["vote", 2000, 0.8, 100, 8]
+
+
+def test_a_text_is_read_from_its_string_whatever_edits_made_it(table: str) -> None:
+    """An attack that puts "good.bad" in the place of one word is answered as whoever sends that string is."""
+    edited = Text.parse("a film").replace(1, "good.bad")
+
+    def asked(text: Text) -> list[str]:
+        request = safer(table).answer(text, np.random.default_rng(0)).send(None)
+        return [str(copy) for copy in request.texts]
+
+    copies = asked(edited)
+    assert copies == asked(Text.parse("a good.bad"))
+    assert len(set(copies)) > 1

@@ -18,9 +18,9 @@ from stockade.lexicon.perturbation_sets import (
     WordSet,
     joint_overlap,
     load_perturbation_sets,
-    pairs_of_like_case,
     refined,
     similar_pairs,
+    usable_pairs,
 )
 
 
@@ -185,15 +185,50 @@ def test_the_table_of_a_run_does_not_change_the_defense(monkeypatch: pytest.Monk
 
 
 def test_words_that_do_not_tell_their_case_have_no_synonyms() -> None:
-    words = ("good", "fine", "i", "1990s", "straße", "好", "棒")
-    pairs = np.array([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 6)], dtype=np.int32)
-    assert pairs_of_like_case(words, pairs).tolist() == [[0, 1], [5, 6]]
+    words = ("good", "fine", "i", "1990s", "straße", "好", "棒", "goª")
+    pairs = np.array([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 6), (0, 7)], dtype=np.int32)
+    assert usable_pairs(words, pairs).tolist() == [[0, 1], [5, 6]]
+
+
+def test_only_single_words_that_stand_in_the_table_once_have_synonyms() -> None:
+    words = ("good", "nice", "u.s.", "nice", "好", "高兴", "棒", "x-", "\u200d7", "7")
+    pairs = np.array([(0, 1), (0, 2), (0, 3), (4, 5), (4, 6), (4, 9), (7, 0), (8, 9)], dtype=np.int32)
+    assert usable_pairs(words, pairs).tolist() == [[0, 3], [4, 6], [4, 9]]  # the last "nice" is the one that is found
+
+
+def touching() -> PerturbationSets:
+    """日 and 일 are synonyms, 月 and 火 are, か and a lone mark are."""
+    words = ("日", "일", "月", "火", "か", "\u3099")
+    vectors = on_a_circle(0, 10, 120, 130, 240, 250)
+    return PerturbationSets(words, vectors, similar_pairs(vectors, 0.8))
+
+
+@pytest.mark.parametrize(
+    ("text", "overlaps"),
+    [
+        ("日 日", [1, 1]),
+        ("日.日", [1, 1]),
+        ("日日", [0, 0]),  # 일일 is one word
+        ("日-日", [0, 0]),
+        ("日月日", [1, 1, 1]),  # 일月일 is three
+        ("日月-日日", [1, 1, 0, 0]),
+        ("日7", [0]),
+        ("7日", [0]),
+        ("日月7", [1, 1]),
+        ("月か", [0, 0]),  # the mark is read with 月
+        ("か月", [1, 1]),
+        ("月-か", [1, 1]),
+        ("月😀か", [1, 1]),
+    ],
+)
+def test_words_that_may_be_read_together_have_nothing_in_common(text: str, overlaps: list[int]) -> None:
+    assert [word_set.overlap for word_set in touching().in_text(Text.parse(text))] == overlaps
 
 
 def test_no_word_of_the_shipped_table_is_lost_to_its_case() -> None:
     words = load_neighbours().words
     pairs = np.array([(0, row) for row in range(1, len(words))], dtype=np.int32)
-    lost = set(range(1, len(words))) - set(pairs_of_like_case(words, pairs)[:, 1].tolist())
+    lost = set(range(1, len(words))) - set(usable_pairs(words, pairs)[:, 1].tolist())
     assert {words[row] for row in lost} == set()
 
 

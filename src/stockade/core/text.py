@@ -30,10 +30,16 @@ TextInput = str | tuple[str, str]
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}"
 _LETTER = rf"[\p{{L}}\p{{N}}\p{{M}}_--[{_UNSPACED}]]"
-_WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|{_LETTER}+(?:['’*@\-‐‑\u200c\u200d]+{_LETTER}+)*", regex.V1)
+_JOINERS = r"'’*@\-‐‑\u200c\u200d"
+_WORD = regex.compile(rf"[{_UNSPACED}]\p{{M}}*|{_LETTER}+(?:[{_JOINERS}]+{_LETTER}+)*", regex.V1)
+_SEPARATOR = regex.compile(rf"[^{_UNSPACED}\p{{L}}\p{{N}}\p{{M}}_{_JOINERS}]", regex.V1)
+_UNSPACED_START = regex.compile(rf"[{_UNSPACED}]", regex.V1)
+_MARK_START = regex.compile(r"\p{M}")
 
 EditKind = Literal["replace", "insert", "delete"]
 PieceKind = Literal["same", "replace", "insert", "delete"]
+Case = Literal["capitals", "capitalised", "plain"]
+"""The case that a word shows, as `match_case` reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,13 +270,23 @@ def _pieces(text: Text) -> Iterable[Piece]:
         yield Piece("same", text.gaps[-1], text.gaps[-1])
 
 
+def case_of(word: str) -> Case:
+    """The case that a word shows: all capitals (of more than one letter), capitalised, or neither."""
+    if len(word) > 1 and word.isupper():
+        return "capitals"
+    return "capitalised" if word[:1].isupper() else "plain"
+
+
+def in_case(word: str, case: Case) -> str:
+    """A word in capitals, capitalised, or as it is."""
+    if case == "capitals":
+        return word.upper()
+    return word[:1].upper() + word[1:] if case == "capitalised" else word
+
+
 def match_case(word: str, like: str) -> str:
     """`word` in the case of `like`: all capitals, capitalised, or as it is."""
-    if len(like) > 1 and like.isupper():
-        return word.upper()
-    if like[:1].isupper():
-        return word[:1].upper() + word[1:]
-    return word
+    return in_case(word, case_of(like))
 
 
 def valid_unicode(string: str) -> str:
@@ -282,3 +298,40 @@ def valid_unicode(string: str) -> str:
 def is_single_word(string: str) -> bool:
     """Whether a string would be read as exactly one word, so that putting it into a text keeps the word count."""
     return _WORD.fullmatch(string) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """What a single word shows to its neighbours: with the gap it decides whether two words are read as two.
+
+    `unspaced` is whether the word is one Han or kana character, `marked` whether it begins with a combining mark.
+    """
+
+    unspaced: bool
+    marked: bool
+
+
+def boundary_of(word: str) -> Boundary:
+    """What a single word shows to its neighbours."""
+    return Boundary(_UNSPACED_START.match(word) is not None, _MARK_START.match(word) is not None)
+
+
+def separates(gap: str) -> bool:
+    """Whether words on both sides of a gap are read alike whatever they are: it holds a blank, a full stop, an emoji …
+
+    No word holds such a character, and none is looked beyond for the end of a word.
+    """
+    return _SEPARATOR.search(gap) is not None
+
+
+def read_apart(left: Boundary, gap: str, right: Boundary) -> bool:
+    """Whether two single words with this gap between them, which does not separate, are read as these two words.
+
+    Such a gap is empty or made of apostrophes, hyphens and the like. Across it a run of letters goes on with whatever
+    letter comes next, but never into a Han or kana character. One of those ends after its marks, so it only takes marks
+    that stand right behind it. What comes after the first character of the second word makes no difference, so the
+    words of a longer row are all read apart if each is from the next.
+    """
+    if left.unspaced:
+        return bool(gap) or not right.marked
+    return right.unspaced

@@ -87,7 +87,8 @@ class Safer:
         return replace(self, combine="probability")
 
     async def answer(self, text: Text, rng: np.random.Generator) -> Scores:
-        copies = self.perturbed(text, rng, self.copies)
+        # From the string: what an edit has put in the place of a word may be read as two words, or with a neighbour.
+        copies = self.perturbed(Text.of(text.input), rng, self.copies)
         return combine(np.array([scores.probabilities for scores in await Score(copies)]), self.combine)
 
     def sets(self) -> PerturbationSets:
@@ -95,8 +96,11 @@ class Safer:
         return load_perturbation_sets(self.vectors, self.min_cosine, self.directions, self.maximum)
 
     def word_sets(self, text: Text) -> tuple[WordSet, ...]:
-        """The perturbation set of each word that has one, with its least overlap q: what a certificate needs."""
-        return self.sets().in_text(text)
+        """The perturbation set of each word that has one, with its least overlap q: what a certificate needs.
+
+        q is 0 for a word whose synonyms may be read together with a neighbour (see `perturbation_sets`).
+        """
+        return self.sets().in_text(Text.of(text.input))
 
     def perturbed(self, text: Text, rng: np.random.Generator, copies: int) -> list[Text]:
         """Copies of a text with every word that has a set replaced by a draw; one copy if no word has one."""

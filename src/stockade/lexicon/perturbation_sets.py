@@ -9,6 +9,21 @@ word into the other can do to a draw from its set.
 Vectors lose their mean and their first principal directions before they are compared. They are then rounded to whole
 numbers, so small that sums of their products are exact in single precision: every machine finds the same sets.
 
+What is proved with these overlaps rests on one thing: when a word of a text is replaced by a synonym, the new text is
+read as the same words around the same gaps, with the synonym in the place of the word. Its copies are then drawn from
+the same sets everywhere else, and there from a set of which at least the overlap is shared. Three things see to it.
+
+- A pair of words counts only if both, in each case they can be put in, are read as one word, show that case, and are
+  found in the table again (`usable_pairs`). "u.s." is two words, "高兴" as well: a table may hold them, but they are
+  nobody's synonyms.
+- Words with a blank, punctuation or an emoji between them are read independently of each other (`separates`).
+- Words that touch may be read as one when they are replaced: 日日 is two words and 일일 is one. For two neighbours
+  without a separator every pair of what may stand in the two places is looked at (`read_apart`); if any is read
+  otherwise, both have overlap 0 in this text. If no pair is, no combination is, because the end of a word depends on
+  the first character of the next one and on nothing behind it.
+
+So a replacement that moves a boundary is one of a word with overlap 0, of which nothing is promised.
+
 Differences to the paper: the words are those of the table, which are frequent ones, instead of those that come more
 than once in a data set; so the sets depend on no data.
 """
@@ -20,13 +35,24 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.files import FileState, file_state, replace_file
-from stockade.core.text import Text
+from stockade.core.text import (
+    Boundary,
+    Case,
+    Text,
+    boundary_of,
+    case_of,
+    in_case,
+    is_single_word,
+    read_apart,
+    separates,
+)
 from stockade.engine.batching import cache_folder
 from stockade.lexicon.neighbours import Neighbours, load_neighbours, read_neighbours, use_neighbours
 from stockade.lexicon.vectors import Matrix
@@ -43,7 +69,7 @@ _SLACK = 0.99
 @dataclass(frozen=True, slots=True)
 class WordSet:
     """The perturbation set of one word of a text. `overlap` is the share of the set that is left in the set of any
-    synonym of the word, at worst.
+    synonym of the word, at worst; 0 if a synonym may be read together with a neighbour.
     """
 
     index: int
@@ -87,6 +113,7 @@ class PerturbationSets:
         self._component, self._members = _components(len(words), pairs)
         self._rows = lru_cache(maxsize=1 << 16)(self._find_rows)
         self._overlap = lru_cache(maxsize=1 << 16)(self._find_overlap)
+        self._boundaries = lru_cache(maxsize=1 << 14)(self._find_boundaries)
 
     def of(self, word: str) -> tuple[str, ...]:
         """The words that may stand for this one, itself among them, in the order of the table; none without a set."""
@@ -104,9 +131,32 @@ class PerturbationSets:
         return 1.0 if row is None else self._overlap(row)
 
     def in_text(self, text: Text) -> tuple[WordSet, ...]:
-        """The sets of the words of a text that have one, in order."""
+        """The sets of the words of a text, as it is read from its string, that have one, in order."""
         sets = [(index, word, self.of(word)) for index, word in enumerate(text.words)]
-        return tuple(WordSet(index, words, self.overlap(word)) for index, word, words in sets if words)
+        joined = self._may_be_joined(text)
+        return tuple(
+            WordSet(index, words, 0.0 if index in joined else self.overlap(word))
+            for index, word, words in sets
+            if words
+        )
+
+    def _may_be_joined(self, text: Text) -> set[int]:
+        """The words that are read together with a neighbour, or otherwise than before, for some choice of synonyms."""
+        joined: set[int] = set()
+        for index, (left, right) in enumerate(pairwise(text.words)):
+            gap = text.gaps[index + 1]
+            if separates(gap):
+                continue
+            choices = product(self._possible_boundaries(left), self._possible_boundaries(right))
+            if not all(read_apart(before, gap, after) for before, after in choices):
+                joined |= {index, index + 1}
+        return joined
+
+    def _possible_boundaries(self, word: str) -> frozenset[Boundary]:
+        """What may stand in the place of a word, as its neighbours see it."""
+        row = self._with_synonyms(word)
+        synonyms = frozenset[Boundary]() if row is None else self._boundaries(row, case_of(word))
+        return synonyms | {boundary_of(word)}
 
     def _with_synonyms(self, word: str) -> int | None:
         row = self._row.get(word.lower())
@@ -120,6 +170,9 @@ class PerturbationSets:
         cosines[members == row] = np.inf
         nearest = members[np.argsort(-cosines, kind="stable")[: self.maximum]]
         return tuple(sorted(nearest.tolist()))
+
+    def _find_boundaries(self, row: int, case: Case) -> frozenset[Boundary]:
+        return frozenset(boundary_of(in_case(self.words[synonym], case)) for synonym in self._synonyms[row].tolist())
 
     def _find_overlap(self, row: int) -> float:
         members = set(self._rows(row))
@@ -163,30 +216,43 @@ def _sets_of(
         table = load_neighbours() if vectors is None else read_neighbours(vectors)
     vectors_of_words = refined(table.matrix, directions)
     pairs = _cached_pairs(table, vectors_of_words, min_cosine)
-    return PerturbationSets(table.words, vectors_of_words, pairs_of_like_case(table.words, pairs), maximum)
+    return PerturbationSets(table.words, vectors_of_words, usable_pairs(table.words, pairs), maximum)
 
 
-def pairs_of_like_case(words: tuple[str, ...], pairs: Pairs) -> Pairs:
-    """The pairs of which both words show their case alike, in capitals and capitalised.
+def usable_pairs(words: tuple[str, ...], pairs: Pairs) -> Pairs:
+    """The pairs of which each word, put in the place of the other, is read as itself and in the same case.
 
-    A synonym is put in the case of the word that it replaces, and must then have a set that is in the same case again:
-    "I", "1990s" and "straße" in capitals do not say what case they are in, or become other words.
+    A synonym takes the case of the word that it replaces, and must then have a set that is put in that case again: "I",
+    "1990s", "straße" and "abª" do not say what case they are in, or become other words in capitals. It must be one word
+    there and no more, and the table must hold it once, or another row would be found for it.
+
+    Parameters
+    ----------
+    words
+        The words of the table.
+    pairs
+        Those that are synonyms by their vectors.
     """
-    kinds = np.array([_kind_of_case(word) for word in words], dtype=np.int8)
+    rows = {word: row for row, word in enumerate(words)}
+    kinds = np.zeros(len(words), dtype=np.int8)
+    for row in np.unique(pairs).tolist():
+        kinds[row] = _kind_of_case(words[row]) if rows[words[row]] == row else 0
     first, second = kinds[pairs[:, 0]], kinds[pairs[:, 1]]
-    alike: Pairs = pairs[(first == second) & (first > 0)]
-    return alike
+    usable: Pairs = pairs[(first == second) & (first > 0)]
+    return usable
 
 
 def _kind_of_case(word: str) -> int:
-    """1 for a word that is another one in capitals and capitalised, and comes back from both; 2 for one that has no
-    case; 0 for all others.
+    """1 for a word that shows its case in capitals and capitalised and comes back from both; 2 for one without case; 0
+    for all others, and for what is not a single word.
     """
-    capitals, capitalised = word.upper(), word[:1].upper() + word[1:]
-    if capitals == word == word.lower():
+    cases: tuple[Case, ...] = ("plain", "capitalised", "capitals")
+    forms = [in_case(word, case) for case in cases]
+    if any(form.lower() != word or not is_single_word(form) for form in forms):
+        return 0
+    if len(set(forms)) == 1:
         return 2
-    back = capitals.lower() == capitalised.lower() == word
-    return int(back and len({word, capitals, capitalised}) == 3)
+    return int(all(case_of(form) == case for form, case in zip(forms, cases, strict=True)))
 
 
 def _cached_pairs(table: Neighbours, vectors: Matrix, min_cosine: float) -> Pairs:

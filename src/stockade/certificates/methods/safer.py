@@ -2,7 +2,9 @@
 
 Radii count words by the blanks between them. SAFER draws for each run of letters by itself, and blanks may separate
 fewer words than there are such runs: "good/bad" is one word to whoever counts changes, and both of its parts may then
-be replaced. So the overlap of a word is the product of those of its parts.
+be replaced. So the overlap of a word is the product of those of its parts. A text whose words are replaced by synonyms
+is read as the same words in the same places, or one of the replaced words has overlap 0 and nothing is promised
+(`stockade.lexicon.perturbation_sets` says why): 日日 is two parts of one word, and 일일 would be a single one.
 """
 
 from __future__ import annotations
@@ -120,7 +122,8 @@ class SaferCertificate(SampledMethod):
     smoothing: ClassVar[SynonymSmoothing] = SynonymSmoothing()
     threat: ClassVar[str] = (
         "up to d words (words are what blanks separate) replaced by their synonyms, those that the table of the "
-        "defense joins to them directly, in the same case, and nothing else: no typos, no words outside the table"
+        "defense joins to them directly, in the same case, and nothing else: no typos, no words outside the table, no "
+        "entries of the table that are not a single word"
     )
 
     def allowed_changes(self, certificate: Certificate) -> str:
