@@ -57,6 +57,34 @@ def test_every_command_takes_a_whole_evaluation_or_one_of_its_cells(stockade: St
     rows = [json.loads(line) for line in stockade("export", "runs/e").stdout.splitlines()]
     assert {row["outcome"] for row in rows} == {"robust", "fooled"}
     assert len(rows) == 10
+    texts = [json.loads(line) for line in stockade("export", "runs/e", "--cells").stdout.splitlines()]
+    assert [text["id"] for text in texts] == [row["id"] for row in rows]
+    shown = stockade("show", "runs/e", "--attack", "deepwordbug@textattack", "--limit", 2).stdout
+    assert shown.count("predict, none: deepwordbug@textattack, direct  success") == 2
+    assert "[-" in shown
+
+
+def test_a_defense_that_could_not_be_measured_is_no_success(stockade: Stockade, folder: Path) -> None:
+    done = stockade("evaluate", *GRID[:4], "--defense", "fuse", "--out", "runs/e")
+    assert done.returncode == 3
+    assert "stockade: Not everything was measured. predict, fuse, everything: " in done.stderr
+    assert stockade("resume", "runs/e", "--trust-run").returncode == 3
+    assert stockade("evaluate", *GRID[:4], "--out", "runs/ok").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("export", "runs/e", "--attack", GRID[3]), "add --cells to export the texts of deepwordbug@textattack alone"),
+        (("export", "runs/e/models/predict/none/deepwordbug@textattack/direct-0", "--cells"), "is not an evaluation"),
+        (("show", "runs/e", "--attack", "pwws"), 'There is no attack in this run "pwws"'),
+    ],
+)
+def test_what_an_evaluation_cannot_show(
+    stockade: Stockade, refused: Callable[..., str], words: tuple[str, ...], sentence: str
+) -> None:
+    stockade("evaluate", *GRID[:4], "--out", "runs/e")
+    assert sentence in refused(*words)
 
 
 @pytest.mark.slow

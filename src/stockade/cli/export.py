@@ -14,17 +14,19 @@ import click
 @click.option("--out", type=click.Path(path_type=Path), help="A file.  [default: standard output]")
 @click.option("--attack", help="Only this attack.")
 @click.option("--method", help="Only this method, of certificates.")
-def command(run: Path, format_: str, out: Path | None, attack: str | None, method: str | None) -> None:
+@click.option("--cells", is_flag=True, help="Of an evaluation: every text of every cell, not the worst case of each.")
+def command(run: Path, format_: str, out: Path | None, attack: str | None, method: str | None, cells: bool) -> None:
     """Write the rows of RUN as JSON lines, CSV or Parquet."""
-    from stockade.cli.opened import chosen_part
+    from stockade.cli.opened import chosen_part, exported
     from stockade.experiment.export import export, export_to
     from stockade.kinds import load
 
     result = load(run)
     part, column = chosen_part(result, attack, method)
-    rows = (row for row in result.rows() if part is None or row[column] == part)
+    all_rows, layout = exported(result, cells, part)
+    rows = (row for row in all_rows if part is None or row[column] == part)
     if out is None:
-        export(rows, format_, sys.stdout.buffer, result.layout)
+        export(rows, format_, sys.stdout.buffer, layout)
         return
-    count = export_to(rows, format_, out, result.layout)
+    count = export_to(rows, format_, out, layout)
     click.echo(f"{count} rows written to {out}", err=True)

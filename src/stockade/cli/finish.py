@@ -11,12 +11,12 @@ import click
 
 from stockade.cli.progress import watch
 from stockade.core.errors import InputError, OptionError
+from stockade.core.sanitize import terminal
 from stockade.experiment.progress import Observer
-from stockade.experiment.result import Result
+from stockade.experiment.result import REPORT, Result
 from stockade.experiment.workspace import MANIFEST
 
-REPORT = "report.html"
-EXIT_INTERRUPTED = 130
+EXIT_INCOMPLETE, EXIT_INTERRUPTED = 3, 130
 
 
 def run_job(out: Path, start: Callable[[Observer], Result]) -> int:
@@ -37,12 +37,14 @@ def run_job(out: Path, start: Callable[[Observer], Result]) -> int:
         advice = f"resume with: stockade resume {out}" if begun else "nothing was begun."
         click.echo(f"stockade: interrupted; {advice}", err=True)
         return EXIT_INTERRUPTED
-    report(result)
-    return 0
+    return report(result)
 
 
-def report(result: Result) -> None:
-    """Write the report into the folder and print it in short; a job without a single usable result is an error."""
+def report(result: Result) -> int:
+    """Write the report into the folder, print it in short, and give the exit code.
+
+    A job without a single usable result is an error; one that lacks something it was asked for exits with 3.
+    """
     from stockade.report.render_terminal import standard_output
 
     document = result.document()
@@ -53,6 +55,11 @@ def report(result: Result) -> None:
     problem = result.problem()
     if problem is not None:
         raise InputError(problem)
+    shortfall = result.shortfall()
+    if shortfall is not None:
+        click.echo(f"stockade: {terminal(shortfall)}", err=True)
+        return EXIT_INCOMPLETE
+    return 0
 
 
 def output_folder(out: Path | None, kind: str, resume: bool = False) -> Path:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import OptionError, unknown_name
 
 if TYPE_CHECKING:
+    from stockade.experiment.export import Layout
     from stockade.experiment.result import Result
     from stockade.report.document import Document
 
@@ -16,16 +17,45 @@ def chosen_part(result: Result, attack: str | None, method: str | None) -> tuple
     """The attack or method that was named, and the column of an export that holds it; None for all."""
     from stockade.workflows.attack.result import AttackResult
     from stockade.workflows.certify.result import CertifyResult
+    from stockade.workflows.evaluate.result import EvaluateResult
 
     if method is not None and not isinstance(result, CertifyResult):
         raise OptionError(f"--method {method} is not for {result.folder}, which holds no certificates: leave it out.")
-    if attack is not None and not isinstance(result, AttackResult):
-        raise OptionError(f"--attack {attack} is not for {result.folder}, which is not a single attack: leave it out.")
+    if attack is not None and not isinstance(result, AttackResult | EvaluateResult):
+        raise OptionError(f"--attack {attack} is not for {result.folder}, which is not an attack: leave it out.")
+    if isinstance(result, EvaluateResult):
+        return check_name("attack", attack, result.grid.attacks), "attack"
     if isinstance(result, AttackResult):
         return check_name("attack", attack, result.attacks), "attack"
     if isinstance(result, CertifyResult):
         return check_name("method", method, tuple(result.methods)), "method"
     return None, ""
+
+
+def exported(result: Result, cells: bool, attack: str | None) -> tuple[Iterator[Mapping[str, Any]], Layout]:
+    """The rows of a result and their columns.
+
+    Parameters
+    ----------
+    result
+        The result.
+    cells
+        Whether every text of every cell of an evaluation is meant.
+    attack
+        The attack that was named; the worst case over all attacks of an evaluation has none.
+    """
+    from stockade.workflows.evaluate.result import EvaluateResult
+    from stockade.workflows.evaluate.texts import CELL_LAYOUT
+
+    if not isinstance(result, EvaluateResult):
+        if cells:
+            raise OptionError(f"--cells is not for {result.folder}, which is not an evaluation: leave it out.")
+        return iter(result.rows()), result.layout
+    if cells:
+        return result.cell_rows(), CELL_LAYOUT
+    if attack is not None:
+        raise OptionError(f"The worst case is over all attacks: add --cells to export the texts of {attack} alone.")
+    return result.rows(), result.layout
 
 
 def check_name(kind: str, name: str | None, names: Sequence[str]) -> str | None:

@@ -30,7 +30,8 @@ _CERTIFICATE_STATUSES = ("certified", "claimed", "abstained", "error", "all")
 @click.option("--limit", type=int, default=10, show_default=True, help="The most examples to show.")
 def command(run: Path, attack: str | None, method: str | None, status: str | None, limit: int) -> None:
     """Show examples of RUN: what was changed, and what the model predicted before and after; or certificates: the
-    class, how much may change, and the text. Of any other job, its report in short.
+    class, how much may change, and the text; of an evaluation, texts of all its cells. Of any other job, its report in
+    short.
     """
     from stockade.cli.opened import chosen_part
     from stockade.core.errors import OptionError
@@ -58,6 +59,8 @@ def _examples(result: Result, part: str | None, status: str | None) -> Iterator[
     from stockade.workflows.attack.result import AttackResult
     from stockade.workflows.certify.page import certificate_example
     from stockade.workflows.certify.result import CertifyResult
+    from stockade.workflows.evaluate.result import EvaluateResult
+    from stockade.workflows.evaluate.texts import cell_examples
 
     if isinstance(result, AttackResult):
         chosen = cast("Status | None", check_status(status, _ATTACK_STATUSES, "success"))
@@ -65,4 +68,7 @@ def _examples(result: Result, part: str | None, status: str | None) -> Iterator[
     if isinstance(result, CertifyResult):
         wanted = check_status(status, _CERTIFICATE_STATUSES, "all")
         return (certificate_example(result, certificate) for certificate in result.records(part, wanted))
+    if isinstance(result, EvaluateResult):
+        chosen = cast("Status | None", check_status(status, _ATTACK_STATUSES, "success"))
+        return cell_examples(result, part, chosen)
     return None

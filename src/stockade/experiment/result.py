@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from stockade.report.document import Document
 
-SUMMARY = "summary.json"
+SUMMARY, REPORT = "summary.json", "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,13 @@ class Result(ABC):
 
     def problem(self) -> str | None:
         """Why there is not a single usable result; None if there is one."""
+        return None
+
+    def shortfall(self) -> str | None:
+        """What was asked for and is not among the results, in a sentence; None if nothing is missing.
+
+        A command that ends with a shortfall says so and does not exit as if all were well.
+        """
         return None
 
     @abstractmethod

@@ -137,11 +137,18 @@ class Cell:
         Smaller, on a line below: an interval, a reason.
     tone
         Its colour.
+    href
+        Another page that the cell leads to, by its path from this one.
     """
 
     text: str
     detail: str = ""
     tone: Tone = "plain"
+    href: str = ""
+
+    def __post_init__(self) -> None:
+        if ":" in self.href or self.href.startswith("/"):
+            raise ValueError(f"a page links to pages beside it alone, not to {self.href}")
 
 
 @dataclass(frozen=True, slots=True)

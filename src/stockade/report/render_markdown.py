@@ -107,6 +107,8 @@ def _heat_table(block: HeatMap) -> Table:
 
 def _cell(cell: Cell) -> str:
     text = f"**{markdown(cell.text)}**" if cell.tone == "strong" and cell.text else markdown(cell.text)
+    if cell.href:
+        text = f"[{text}](<{cell.href}>)"
     return f"{text} ({markdown(cell.detail)})" if cell.detail else text
 
 

@@ -46,6 +46,8 @@ class Grid:
     ----------
     folder, manifest, store
         Of the evaluation.
+
+    `places` are the rows, each a model and a defense: what a folder records is a row of that folder's model alone.
     """
 
     def __init__(self, folder: Path, manifest: Manifest, store: ResultStore) -> None:
@@ -53,6 +55,13 @@ class Grid:
         spec = manifest.spec
         self.models: tuple[str, ...] = tuple(manifest.inputs["models"])
         self.defenses: tuple[str, ...] = tuple(chain["key"] for chain in spec["defenses"])
+        from_folder = {chain["key"] for chain in spec["defenses"] if chain["defenses"] is None}
+        self.places: tuple[tuple[str, str], ...] = tuple(
+            (model, defense)
+            for model, described in manifest.inputs["models"].items()
+            for defense in self.defenses
+            if defense not in from_folder or described["records_defense"]
+        )
         self.attacks: tuple[str, ...] = tuple(attack["key"] for attack in spec["attacks"])
         self.seeds: tuple[int, ...] = tuple(range(spec["seed"], spec["seed"] + spec["seeds"]))
         self._defense_folders = dict(zip(self.defenses, folder_names(self.defenses), strict=True))
@@ -88,7 +97,7 @@ class Grid:
 
     def rows(self) -> tuple[GridRow, ...]:
         """Every row, with what it says and what became of its texts; nothing where not all seeds have answers."""
-        return tuple(self._row(model, defense) for model in self.models for defense in self.defenses)
+        return tuple(self._row(model, defense) for model, defense in self.places)
 
     def _row(self, model: str, defense: str) -> GridRow:
         answers = {seed: read for seed in self.seeds if (read := self.answers(model, defense, seed)) is not None}

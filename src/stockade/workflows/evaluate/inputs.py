@@ -22,7 +22,7 @@ from stockade.datasets.source import DataSource, Table, is_missing
 from stockade.defenses.registry import NamedDefense
 from stockade.experiment.inputs import defenses_around, describe_data, fingerprint_of, reference_of
 from stockade.experiment.pool import DataPool, ModelPool
-from stockade.workflows.evaluate.spec import DefenseChain, EvaluateSpec
+from stockade.workflows.evaluate.spec import DefenseChain, EvaluateSpec, records_defense
 from stockade.workflows.evaluate.views import views_of
 
 CHANGED_NAMES = ("adversarial", "adversarialtext", "perturbedtext", "perturbed", "advtext", "attackedtext")
@@ -57,6 +57,12 @@ class EvaluationInputs:
         """
         spec, models, data, sizes = self.spec, {}, {}, {}
         spec.language.check()
+        from_folder = any(chain.defenses is None for chain in spec.defenses)
+        if from_folder and not any(map(records_defense, spec.models.values())):
+            raise OptionError(
+                "The defense own is what the folder of a model records, and no folder here records one that acts when "
+                "the model is asked (there is no such defense.json). Name a defense, or leave own out."
+            )
         for name in spec.models:
             model = self.model(name)
             data = describe_data(spec.data, self.examples(name))
@@ -65,6 +71,7 @@ class EvaluationInputs:
                 "reference": reference_of(spec.models[name]),
                 "fingerprint": fingerprint_of(model),
                 "labels": list(model.labels),
+                "records_defense": records_defense(spec.models[name]),
             }
             self.views(name, model)  # classes that do not fit are an error before anything is asked
         return {

@@ -15,6 +15,7 @@ from stockade.workflows.evaluate.measures import Measure
 from stockade.workflows.evaluate.result import EvaluateResult
 from stockade.workflows.evaluate.spec import NONE
 from stockade.workflows.evaluate.tables import bounded, main_table, seed_table, test_table, view_table, vote_table
+from stockade.workflows.evaluate.texts import cell_table, example_blocks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +40,8 @@ def evaluation_document(result: EvaluateResult) -> Document:
         *_failures(analysis),
         *_trade(analysis, result.grid.models, result.grid.defenses),
         *_sections(analysis, result),
+        *example_blocks(result),
+        *_cells(result),
         Details("How it was made", indented(made_with)),
     ]
     return Document(title=f"Evaluation {result.name}", about=about(summary), blocks=blocks, data=summary)
@@ -173,6 +176,13 @@ def _sections(analysis: Analysis, result: EvaluateResult) -> Iterator[Block]:
     if len(grid.seeds) > 1:
         yield Heading("The worst case by seed")
         yield seed_table(analysis, grid.seeds)
+
+
+def _cells(result: EvaluateResult) -> Iterator[Block]:
+    table = cell_table(result)
+    if table is not None:
+        yield Heading("The cells")
+        yield table
 
 
 def _worst(row: Row) -> str:

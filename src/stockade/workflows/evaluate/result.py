@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stockade.core.errors import OptionError, RunError
+from stockade.core.records import Record
 from stockade.experiment.export import Layout
 from stockade.experiment.inputs import models_by_name
 from stockade.experiment.result import Result, Verification
@@ -102,11 +103,20 @@ class EvaluateResult(Result):
         size = self.manifest.inputs["data"]["size"]
         return f"No model has a usable answer to any of the {size} texts; the first: {self._first_reason()}"
 
+    def shortfall(self) -> str | None:
+        """What of the grid was not measured; None if every model was asked and attacked in every defense."""
+        from stockade.workflows.evaluate.page import failure_sentences
+
+        missing = failure_sentences(self.analysis)
+        if self.unfinished:
+            missing.append(f"{', '.join(self.unfinished)}: not run yet; resume with: stockade resume {self.folder}")
+        return f"Not everything was measured. {' '.join(missing)}" if missing else None
+
     def _first_reason(self) -> str:
         """Why the first part of the grid that failed did so, or the first text in the first of its runs."""
         for failure in self.analysis.failures:
             return failure.reason
-        reasons = (record.reason for key in self.cells() for record in self._run(key).records(status="error"))
+        reasons = (record.reason for key in self.cells() for record in self.run_of(key).records(status="error"))
         return next((reason for reason in reasons if reason), "no reason was recorded.")
 
     def row(self, defense: str = NONE, model: str | None = None) -> Row:
@@ -184,9 +194,22 @@ class EvaluateResult(Result):
         key = CellKey(model or self.grid.models[0], defense, attack, view, chosen)
         if key not in self.cells():
             raise OptionError(f"The evaluation has no cell {key}.")
-        return self._run(key)
+        return self.run_of(key)
 
-    def _run(self, key: CellKey) -> AttackResult:
+    def cell_records(self) -> Iterator[tuple[CellKey, Record]]:
+        """Every text of every cell, with its adversarial version; `records` has the worst case alone."""
+        for key in self.cells():
+            for record in self.run_of(key).records(key.attack):
+                yield key, record
+
+    def cell_rows(self) -> Iterator[Mapping[str, Any]]:
+        """Every text of every cell as plain values, as `stockade export --cells` writes it."""
+        from stockade.workflows.evaluate.texts import cell_row
+
+        return (cell_row(key, record) for key, record in self.cell_records())
+
+    def run_of(self, key: CellKey) -> AttackResult:
+        """The run of a cell that has results."""
         return AttackResult.open(self.grid.cell_folder(key))
 
     def document(self) -> Document:
@@ -214,7 +237,7 @@ class EvaluateResult(Result):
         checked = 0
         for key in self.cells():
             try:
-                run = self._run(key)
+                run = self.run_of(key)
             except RunError as error:
                 problems.append(f"{key}: {error}")
                 continue

@@ -14,7 +14,7 @@ from typing import Any
 from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import RunError, StockadeError
 from stockade.experiment.progress import Runtime, within
-from stockade.experiment.result import Workflow
+from stockade.experiment.result import REPORT, Workflow
 from stockade.experiment.workspace import begin
 from stockade.workflows.attack.result import AttackResult
 from stockade.workflows.attack.run import attack_examples
@@ -60,7 +60,8 @@ class _Filling:
 
     def fill(self) -> None:
         """Every row: what it says of the clean texts, then its cells."""
-        rows = [(model, chain) for model in self._spec.models for chain in self._spec.defenses]
+        chains = {chain.name: chain for chain in self._spec.defenses}
+        rows = [(model, chains[defense]) for model, defense in self._grid.places]
         for model, chain in rows:
             self._check_unchanged(model, chain)
         for model, chain in rows:
@@ -115,6 +116,9 @@ class _Filling:
             return
         if run is not None and run.complete:
             self._grid.add_cell(key, read_cell(run))
+            page = run.folder / REPORT
+            if not page.exists():
+                run.document().write(page)
 
     def _attack(self, row: _Row, attack: NamedAttack, key: CellKey) -> AttackResult:
         spec, inputs = self._spec, self._inputs

@@ -71,13 +71,25 @@ def make_chains(references: object, models: Iterable[object] = ()) -> tuple[Defe
         named = [_chain(chain) for chain in references]
     else:
         named = [] if references is None else [_chain(references)]
-    if not named and any(defense.entry.answers for folder in folders for defense in load_defenses(folder)):
+    if not named and any(map(records_defense, folders)):
         named = [DefenseChain(FROM_FOLDER, None)]
     bare = DefenseChain(NONE, ())
     chains = [bare]
     chains += [chain for at, chain in enumerate(named) if chain != bare and chain not in named[:at]]
     names = unique_names(chain.name for chain in chains)
     return tuple(DefenseChain(name, chain.defenses) for name, chain in zip(names, chains, strict=True))
+
+
+def records_defense(model: object) -> bool:
+    """Whether a model is a folder that records a defense which acts when the model is asked.
+
+    Parameters
+    ----------
+    model
+        A reference or an object.
+    """
+    is_folder = isinstance(model, str | Path)
+    return is_folder and any(defense.entry.answers for defense in load_defenses(Path(str(model))))
 
 
 def _chain(references: object) -> DefenseChain:
