@@ -42,7 +42,10 @@ def test_json_of_a_document_without_data_has_every_block() -> None:
         *("note", "paragraph", "heading", "table", "plot", "heatmap", "bullets", "words", "examples", "details"),
     }
     table = next(block for block in content["blocks"] if block["block"] == "table")
-    assert table["rows"][0] == ["pwws", {"block": "cell", "text": "82.0 %", "detail": "69–90", "tone": "bad"}]
+    assert table["rows"][0] == [
+        "pwws",
+        {"block": "cell", "text": "82.0 %", "detail": "69–90", "tone": "bad", "href": ""},
+    ]
     assert next(block for block in content["blocks"] if block["block"] == "plot") == {
         "block": "plot",
         "name": "rates",
