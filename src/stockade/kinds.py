@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stockade.core.errors import RunError
+from stockade.core.files import reading
 from stockade.experiment.progress import Observer, Runtime
 from stockade.experiment.result import Result, Workflow
 from stockade.experiment.workspace import MANIFEST, read_manifest
@@ -45,7 +46,8 @@ def load(folder: str | Path) -> Result:
         What was `out` when the job was run.
     """
     path = Path(folder)
-    return find_workflow(read_manifest(path).kind, path).result.open(path)
+    with reading(path):
+        return find_workflow(read_manifest(path).kind, path).result.open(path)
 
 
 def resume(
@@ -81,4 +83,5 @@ def resume(
     runtime = Runtime(
         concurrency=concurrency, batch_tokens=batch_tokens, seconds=seconds, workers=workers, observer=observer
     )
-    return workflow.resume(path, runtime, trust=trust, model=model, models=models, data=data)
+    with reading(path):
+        return workflow.resume(path, runtime, trust=trust, model=model, models=models, data=data)

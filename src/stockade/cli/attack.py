@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from stockade.cli.config import read_config
 from stockade.cli.inputs import (
     attack_option,
     budget_option,
@@ -43,30 +44,6 @@ _PASSED_ON = (
 )
 
 
-def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
-    """Options from a TOML file become defaults; what stands on the command line wins."""
-    if path is None:
-        return None
-    import tomllib
-
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise OptionError(f"{path} does not exist.") from None
-    except (OSError, ValueError) as error:
-        raise OptionError(f"{path} is not a TOML file that can be read ({error}).") from None
-    attack_options = content.pop("attack_options", {})
-    names = {parameter.opts[0].lstrip("-"): parameter.name for parameter in ctx.command.params if parameter.opts}
-    names |= {str(parameter.name).replace("_", "-"): parameter.name for parameter in ctx.command.params}
-    defaults = {names.get(name.replace("_", "-")): value for name, value in content.items()}
-    unknown = sorted(name for name in content if name.replace("_", "-") not in names or name == "config")
-    if unknown:
-        raise OptionError(f"{path} sets {', '.join(unknown)}, which `stockade attack` does not know.")
-    ctx.default_map = {**(ctx.default_map or {}), **{str(name): value for name, value in defaults.items()}}
-    ctx.meta["attack_options"] = attack_options
-    return path
-
-
 @click.command("attack")
 @click.argument("model", required=False)
 @click.argument("data", required=False)
@@ -91,7 +68,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
 @job_options
 @input_options
 @click.option(
-    "--config", type=click.Path(path_type=Path), is_eager=True, callback=_read_config, help="Options from a TOML file."
+    "--config", type=click.Path(path_type=Path), is_eager=True, callback=read_config, help="Options from a TOML file."
 )
 @click.pass_context
 def command(ctx: click.Context, /, model: str | None, data: str | None, **options: Any) -> int:

@@ -18,15 +18,17 @@ import click
 def command(run: Path, format_: str, out: Path | None, attack: str | None, method: str | None, cells: bool) -> None:
     """Write the rows of RUN as JSON lines, CSV or Parquet."""
     from stockade.cli.opened import chosen_part, exported
+    from stockade.core.files import reading
     from stockade.experiment.export import export, export_to
     from stockade.kinds import load
 
     result = load(run)
-    part, column = chosen_part(result, attack, method)
-    all_rows, layout = exported(result, cells, part)
-    rows = (row for row in all_rows if part is None or row[column] == part)
-    if out is None:
-        export(rows, format_, sys.stdout.buffer, layout)
-        return
-    count = export_to(rows, format_, out, layout)
+    with reading(run):
+        part, column = chosen_part(result, attack, method)
+        all_rows, layout = exported(result, cells, part)
+        rows = (row for row in all_rows if part is None or row[column] == part)
+        if out is None:
+            export(rows, format_, sys.stdout.buffer, layout)
+            return
+        count = export_to(rows, format_, out, layout)
     click.echo(f"{count} rows written to {out}", err=True)

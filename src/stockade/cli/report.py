@@ -18,9 +18,11 @@ def command(runs: tuple[Path, ...], format_: str, out: Path | None) -> None:
     go on one page.
     """
     from stockade.cli.opened import document_of
+    from stockade.core.files import reading
     from stockade.kinds import load
 
     results = [load(folder) for folder in runs]
     target = out or results[0].folder / f"report.{format_}"
-    document_of(results).write(target, format_)
+    with reading(results[0].folder):
+        document_of(results).write(target, format_)
     click.echo(str(target))

@@ -35,6 +35,7 @@ def command(run: Path, attack: str | None, method: str | None, status: str | Non
     """
     from stockade.cli.opened import chosen_part
     from stockade.core.errors import OptionError
+    from stockade.core.files import reading
     from stockade.kinds import load
     from stockade.report.document import Document, Note
     from stockade.report.examples import Examples
@@ -42,12 +43,13 @@ def command(run: Path, attack: str | None, method: str | None, status: str | Non
     if limit < 1:
         raise OptionError(f"--limit is {limit}, expected at least 1.")
     result = load(run)
-    part, _ = chosen_part(result, attack, method)
-    examples = _examples(result, part, status)
-    if examples is None:
-        result.document().brief().print()
-        return
-    items = list(islice(examples, limit))
+    with reading(run):
+        part, _ = chosen_part(result, attack, method)
+        examples = _examples(result, part, status)
+        if examples is None:
+            result.document().brief().print()
+            return
+        items = list(islice(examples, limit))
     block = Examples(items=items, preview=limit) if items else Note(f"No examples with status {status or 'all'}.")
     Document(title=str(run), blocks=(block,)).print()
 

@@ -22,16 +22,20 @@ def command(run: Path, resample: bool, model: str | None, trust_run: bool) -> in
     fresh copies too. Of any other job: its parts, and that its numbers follow from them.
     """
     from stockade.core.errors import OptionError
+    from stockade.core.files import reading
+    from stockade.core.trust import only_vouched
     from stockade.kinds import load
+    from stockade.models.ensemble_reference import single_models
     from stockade.workflows.certify.result import CertifyResult
 
     result = load(run)
-    if isinstance(result, CertifyResult):
-        verification = result.verify(model, trust=trust_run, resample=resample)
-    elif resample:
-        raise OptionError("--resample is for certificates; verify always asks the model of an attack.")
-    else:
-        verification = result.verify(model, trust=trust_run)
+    with reading(run), only_vouched(run, [] if model is None else single_models(model), trust=trust_run):
+        if isinstance(result, CertifyResult):
+            verification = result.verify(model, trust=trust_run, resample=resample)
+        elif resample:
+            raise OptionError("--resample is for certificates; verify always asks the model of an attack.")
+        else:
+            verification = result.verify(model, trust=trust_run)
     for problem in verification.problems:
         click.echo(problem)
     count = len(verification.problems)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from stockade.core.errors import RunError
 
+_LONGEST_REASON = 200
 Made = TypeVar("Made")
 FileState = tuple[int, int, int]
 """Size, time of the last change, and number of a file: another one when the file is."""
@@ -33,7 +36,7 @@ def make_folder(folder: Path) -> None:
 
 def replace_file(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a new file beside `path`, bring it safely to the disk, and put it in the old one's place."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # nobody can have put a link there
     try:
         write(temporary)
         with temporary.open("rb+") as stream:
@@ -67,6 +70,38 @@ def read_json(path: Path, absent: str) -> Any:
         raise RunError(absent) from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[None]:
+    """Turn what damaged content makes Python raise into one sentence.
+
+    What a file holds is checked where it is read; this is for what no check foresaw. `STOCKADE_TRACEBACK=1` shows the
+    error as it is.
+
+    Parameters
+    ----------
+    folder
+        What is read while this lasts.
+    """
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        if os.environ.get("STOCKADE_TRACEBACK"):
+            raise
+        reason = f"{type(error).__name__}: {error}".splitlines()[0][:_LONGEST_REASON]
+        raise RunError(
+            f"{folder} holds something that Stockade does not write ({reason}). Restore it from a copy; if nobody has "
+            "changed it, this is a bug, and STOCKADE_TRACEBACK=1 shows where."
+        ) from error
 
 
 def unreadable(path: Path, reason: object) -> RunError:

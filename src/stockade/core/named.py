@@ -207,7 +207,17 @@ class Maker(Generic[NamedT]):
         if module not in sys.modules and not trust:
             raise OptionError(f"{lost}, import {module} first, or say that the folder can be trusted (--trust-run).")
         try:
-            cls = load_class(name)
+            cls = load_class(name) if trust else _imported_class(module, qualname)
         except (ImportError, AttributeError) as error:
             raise OptionError(f"{lost} ({error}).") from None
         return self._registry.checked(cls)
+
+
+def _imported_class(module: str, qualname: str) -> Any:
+    """What stands in a module that is imported already, without asking the module to import more for it."""
+    value: Any = sys.modules[module]
+    for part in qualname.split("."):
+        if part not in getattr(value, "__dict__", {}):
+            raise AttributeError(f"{module} has no {qualname}")
+        value = value.__dict__[part]
+    return value

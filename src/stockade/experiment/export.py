@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,9 +55,9 @@ def export(rows: Iterable[Row], format: str, stream: IO[bytes], layout: Layout) 
 
 def export_to(rows: Iterable[Row], format: str, path: Path, layout: Layout) -> int:
     """Write the rows to a file that appears only when it is complete."""
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        with temporary.open("wb") as stream:
+        with temporary.open("xb") as stream:
             count = export(rows, format, stream, layout)
         temporary.replace(path)
     except OSError as error:

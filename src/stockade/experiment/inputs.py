@@ -20,6 +20,7 @@ from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.defenses.registry import NamedDefense
 from stockade.engine.batching import TuningMemory
 from stockade.models.adapters import load_model
+from stockade.models.code import code_fingerprint
 from stockade.models.ensemble_reference import SCHEME, single_models
 
 PYTHON_OBJECT = "a Python object"
@@ -152,11 +153,13 @@ def fingerprint_of(classifier: Classifier) -> str | None:
 def describe_model(reference: object, classifier: Classifier) -> dict[str, Any]:
     """What a manifest records of a model."""
     defenses, remarks = defenses_of(classifier), remarks_on(classifier)
+    code = code_fingerprint(str(reference)) if isinstance(reference, str | Path) else None
     return {
         "reference": reference_of(reference),
         "labels": list(classifier.labels),
         "deterministic": classifier.deterministic,
         "fingerprint": fingerprint_of(classifier),
+        **({"code": code} if code else {}),
         **({"defenses": defenses} if defenses else {}),
         **({"remarks": remarks} if remarks else {}),
     }

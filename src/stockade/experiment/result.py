@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from stockade.core.errors import ResourceMissing, RunError
 from stockade.core.files import write_json
+from stockade.core.trust import only_vouched
 from stockade.experiment.export import Layout
 from stockade.experiment.progress import Runtime
-from stockade.experiment.spec import Spec
+from stockade.experiment.spec import Spec, references_in
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import (
     LOCK,
@@ -167,9 +168,18 @@ class Result(ABC):
         same = isinstance(written, dict) and written.get(part) == json.loads(json.dumps(self.summary[part]))
         return [] if same else [f"{SUMMARY} does not follow from the results"]
 
-    def check_trust(self, trusted: bool) -> None:
-        """Refuse to run code that only the folder names, unless the user trusts it."""
-        check_trust(self.folder, self.spec, trusted)
+    def check_trust(self, trusted: bool, model: object = None) -> None:
+        """Refuse to run code that only the folder names, unless the user trusts it.
+
+        Parameters
+        ----------
+        trusted
+            Whether the user trusts whoever made the folder.
+        model
+            The model, or several, that the user has named in place of those of the folder; None for none.
+        """
+        vouched = () if model is None else ("model", "models")
+        check_trust(self.folder, self.spec, trusted, vouched, self.manifest.inputs)
 
     def _repr_html_(self) -> str:
         return self.document().to_html_fragment()
@@ -230,7 +240,8 @@ class Workflow(Generic[AnySpec]):
         if finished is not None and not options:
             finished.write_summary()
             return finished
-        recorded = self.spec.read(read_manifest(folder).spec, folder / MANIFEST, trust=trust)
+        manifest = read_manifest(folder)
+        recorded = self.spec.read(manifest.spec, folder / MANIFEST, trust=trust)
         spec = recorded.changed({**(options or {}), **again})
         if finished is None:
             lost = spec.lost_objects()
@@ -239,8 +250,10 @@ class Workflow(Generic[AnySpec]):
                     f"{folder} was made from Python objects ({', '.join(lost)}): resume it from Python, with the same "
                     "objects."
                 )
-            check_trust(folder, spec, trust, again)
-        return self.run(spec, folder, runtime, True)
+            check_trust(folder, spec, trust, {*again, *(options or {})}, manifest.inputs)
+        vouched = [text for value in (*again.values(), *(options or {}).values()) for text in references_in(value)]
+        with only_vouched(folder, vouched, trust=trust):
+            return self.run(spec, folder, runtime, True)
 
     def _finished(self, folder: Path) -> Result | None:
         try:

@@ -7,7 +7,8 @@ they were, and whoever resumes the job gives them again. Fields in `free` may di
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -15,9 +16,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic_core import PydanticSerializationError
 
 from stockade.attacks.registry import NamedAttack, make_attacks
-from stockade.core.errors import OptionError, RunError, StockadeError
+from stockade.core.errors import OptionError, StockadeError
+from stockade.core.files import unreadable
 from stockade.defenses.registry import NamedDefense, make_defenses
 from stockade.experiment.inputs import DataOptions, ModelOptions, is_lost_object, reference_of
+from stockade.models.code import code_in
 from stockade.models.ensemble_reference import single_models
 from stockade.models.language import LanguageModels
 
@@ -105,10 +108,9 @@ class Spec(BaseModel):
         except ValidationError as error:
             problem = error.errors()[0]
             place = ".".join(map(str, problem["loc"]))
-            raise RunError(
-                f"{path} cannot be read ({place}: {problem['msg']}). Restore it from a copy, or start again with "
-                "another folder."
-            ) from None
+            raise unreadable(path, f"{place}: {problem['msg']}") from None
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise unreadable(path, f"a value of the wrong kind: {type(error).__name__}, {error}") from None
 
     def changed(self, values: Mapping[str, object]) -> Self:
         """The spec with other values of some fields, checked like those that a user gives."""
@@ -144,21 +146,24 @@ class Spec(BaseModel):
     def runs_code(self, vouched: Collection[str] = ()) -> str | None:
         """What a job of this spec would run that is not Stockade's own code, named by its folder alone.
 
+        Every text in the spec is looked at, however deep: which of them is loaded as a model is for others to know.
+
         Parameters
         ----------
         vouched
-            Fields that the user has given again and so vouches for.
+            Fields that the user has given again and so vouches for. Whoever names a model does not say that its
+            pickles and its code may run: for that `model_options` must be given again as well.
         """
-        options = getattr(self, "model_options", None)
-        if isinstance(options, ModelOptions) and options.runs_code and not vouched:
-            return "loads a model with --allow-pickle or --trust-remote-code"
         for name in type(self).model_fields:
-            for value in _flat(getattr(self, name)):
-                if name in vouched or not isinstance(value, str):
-                    continue
-                for model in single_models(value):
-                    if model.startswith("python:"):
-                        return f"runs {model}"
+            if name in vouched:
+                continue
+            value = getattr(self, name)
+            if isinstance(value, ModelOptions) and value.runs_code:
+                return "loads models with --allow-pickle or --trust-remote-code"
+            for text in _texts(value):
+                code = code_in(text)
+                if code is not None:
+                    return f"runs {code}"
         return None
 
 
@@ -213,6 +218,28 @@ def _flat(value: object) -> list[object]:
     if isinstance(value, Mapping):
         return list(value.values())
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def references_in(value: object) -> Iterator[str]:
+    """The references of all single models in a value that a user gave."""
+    for text in _texts(value):
+        yield from single_models(text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value, however deep in lists, mappings and options of methods."""
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(key)
+            yield from _texts(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _texts(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _texts(getattr(value, field.name, None))
 
 
 def _plain(value: object) -> Any:

@@ -7,12 +7,16 @@ survive a killed process. Texts are stored as ASCII-escaped JSON so that even lo
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from urllib.parse import quote
 
 from stockade.core.errors import RunError
 
@@ -26,6 +30,8 @@ CREATE TABLE IF NOT EXISTS effort (
     part TEXT NOT NULL, session INTEGER NOT NULL, seconds REAL NOT NULL, model_seconds REAL NOT NULL,
     model_rows INTEGER NOT NULL, PRIMARY KEY (part, session));
 """
+LONGEST_DOCUMENT = 1 << 28
+"""The most bytes of one stored result: more than any text that can be attacked takes."""
 Value = TypeVar("Value")
 Document = Mapping[str, Any]
 
@@ -67,14 +73,17 @@ class ResultStore:
 
     def __init__(self, folder: Path, *, writable: bool = False) -> None:
         self._path = folder / FILE_NAME
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
         if not writable and not self._path.exists():
             raise RunError(f"{folder} has no results: it has no {FILE_NAME}. The job was interrupted before its first.")
+        self._refuse_strangers()
         with self._readable():
-            self._connection = sqlite3.connect(self._path, isolation_level=None)
+            self._connection = self._connect(writable)
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, SCHEMA) or (version == 0 and not writable):
                 self._connection.close()
                 raise other_format(self._path, version)
+            self._check_schema()
             if writable:
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=NORMAL")
@@ -85,6 +94,53 @@ class ResultStore:
             raise self._damaged(problem)
         self._session: int | None = None
 
+    def _connect(self, writable: bool) -> sqlite3.Connection:
+        """A connection that runs nothing the file brings, and that reads where nothing can be written, too."""
+        path, mode = self._path, "rwc"
+        if not writable:
+            mode = "rw"  # not "ro": the last reader of a write-ahead log tidies it away
+            if not os.access(path.parent, os.W_OK) or not os.access(path, os.W_OK):
+                path, mode = self._beside_its_log(), "ro&immutable=1"
+        connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode={mode}", uri=True, isolation_level=None)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_DOCUMENT)
+        for pragma in ("trusted_schema=OFF", "cell_size_check=ON", *(() if writable else ("query_only=ON",))):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    def _beside_its_log(self) -> Path:
+        """A file that can be opened without writing beside it: the store itself, or a copy where it has a log."""
+        log = self._path.with_name(f"{FILE_NAME}-wal")
+        if not log.exists() or log.stat().st_size == 0:
+            return self._path
+        self._copy = tempfile.TemporaryDirectory(prefix="stockade-")
+        copy = Path(self._copy.name) / FILE_NAME
+        shutil.copyfile(self._path, copy)
+        shutil.copyfile(log, copy.with_name(log.name))
+        with closing(sqlite3.connect(copy)) as connection:  # takes the log into the copy
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return copy
+
+    def _refuse_strangers(self) -> None:
+        """Refuse files that no job of ours leaves: links to elsewhere, and journals, which name files to delete."""
+        for suffix in ("", "-wal", "-shm"):
+            path = self._path.with_name(FILE_NAME + suffix)
+            if path.is_symlink():
+                raise RunError(f"{path} is a link to another place, which no run has. Put the file itself there.")
+        journal = self._path.with_name(f"{FILE_NAME}-journal")
+        if journal.exists() or journal.is_symlink():
+            raise RunError(
+                f"{journal} is the rollback journal of another program, or the job was killed before its first result. "
+                "Remove it and run.sqlite, or start again with another folder."
+            )
+
+    def _check_schema(self) -> None:
+        """Refuse a file with anything but our two tables: a view, a trigger or a virtual table could run for ever."""
+        schema = self._connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
+        for kind, name, sql in schema:
+            automatic = kind == "index" and str(name).startswith("sqlite_autoindex_") and sql is None
+            if not automatic and (kind != "table" or _SCHEMA_OF.get(str(name)) != _plain_sql(str(sql))):
+                raise self._damaged(f"it has a {kind} {name} that Stockade did not make")
+
     def settle(self) -> None:
         """Bring everything into the one file, so that it can be copied alone."""
         with suppress(sqlite3.OperationalError):  # somebody is still reading: nothing is lost, the log file stays
@@ -93,6 +149,8 @@ class ResultStore:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+        if self._copy is not None:
+            self._copy.cleanup()
 
     def add(
         self,
@@ -131,7 +189,7 @@ class ResultStore:
     def get(self, part: str, identity: str) -> Document | None:
         """One document, if there is one."""
         query = "SELECT document FROM results WHERE part = ? AND id = ?"
-        return next((json.loads(row[0]) for row in self._rows(query, (part, identity))), None)
+        return next((self._document(row[0]) for row in self._rows(query, (part, identity))), None)
 
     def documents(self, part: str | None = None, status: str | None = None) -> Iterator[Document]:
         """The documents, part by part in the order they were begun, each in the order of the data."""
@@ -139,10 +197,7 @@ class ResultStore:
             where, values = ("", (name,)) if status is None else (" AND status = ?", (name, status))
             query = f"SELECT document FROM results WHERE part = ?{where} ORDER BY position, id"
             for row in self._rows(query, values):
-                try:
-                    yield json.loads(row[0])
-                except ValueError as error:
-                    raise self._damaged(error) from None
+                yield self._document(row[0])
 
     def effort(self, part: str) -> Effort:
         """What a part has cost, over all sessions of an interrupted and resumed job."""
@@ -156,6 +211,15 @@ class ResultStore:
         if self._session is None:
             self._session = int(next(self._rows("SELECT COALESCE(MAX(session), -1) + 1 FROM effort"))[0])
         return self._session
+
+    def _document(self, text: str | bytes) -> Document:
+        try:
+            document = json.loads(text)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self._damaged(error) from None
+        if not isinstance(document, dict):
+            raise self._damaged(f"a result is {type(document).__name__}, expected an object")
+        return document
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         with self._readable():
@@ -179,6 +243,16 @@ class ResultStore:
             f"{self._path} cannot be read ({reason}). Restore it from a copy, or start again with another folder; the "
             "folder of a single cell of an evaluation can be removed, and a resume makes it again."
         )
+
+
+def _plain_sql(sql: str) -> str:
+    return " ".join(sql.replace("IF NOT EXISTS ", "").split())
+
+
+_SCHEMA_OF = {
+    statement.split("(")[0].split()[-1]: _plain_sql(statement) for statement in _TABLES.split(";") if statement.strip()
+}
+"""The definition of each table, as SQLite keeps it."""
 
 
 def other_format(path: Path, version: object) -> RunError:

@@ -6,6 +6,7 @@ The lock is taken before the manifest is looked at or written, so two jobs can n
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shutil
 import tempfile
@@ -22,14 +23,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from stockade.core.errors import RunError
 from stockade.core.files import make_folder, read_json, unreadable, write_json
+from stockade.core.trust import untrusted
 from stockade.experiment.spec import Spec
 from stockade.experiment.store import SCHEMA, ResultStore, other_format
+from stockade.models.code import code_fingerprint
 
 MANIFEST, LOCK = "manifest.json", "run.lock"
 _PACKAGES = ("stockade", "torch", "transformers", "tokenizers", "numpy")
 _MOST_DIFFERENCES, _LONGEST_VALUE = 4, 40
 _OLDER_FILES = ("plan.json", "tune.json", "training.json")
 """What told format 1 of an evaluation or study, a search and a training from other folders."""
+_FILES = (MANIFEST, LOCK, "summary.json")
+_DEEPEST_JOB = 4
+"""How many folders a job inside a study or an evaluation is below it, at most."""
 Made = TypeVar("Made")
 
 
@@ -126,6 +132,7 @@ def read_manifest(folder: Path) -> Manifest:
     if not folder.is_dir():
         raise RunError(f"{folder} is not a run: there is no such folder.")
     path = folder / MANIFEST
+    refuse_links(folder)
     for older in _OLDER_FILES:
         if (folder / older).exists() and not path.exists():
             raise other_format(folder / older, 1)
@@ -143,13 +150,27 @@ def read_manifest(folder: Path) -> Manifest:
         raise unreadable(path, f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}") from None
 
 
+def refuse_links(folder: Path) -> None:
+    """Refuse a folder whose files stand elsewhere: going on would read, and write, what nobody has named.
+
+    The folder that a user names may be a link itself; one inside another job may not lead out of it.
+    """
+    for name in _FILES:
+        if (folder / name).is_symlink():
+            raise RunError(f"{folder / name} is a link to another place, which no run has. Put the file itself there.")
+    real = folder.resolve()
+    for outer in list(folder.absolute().parents)[:_DEEPEST_JOB]:
+        if (outer / MANIFEST).is_file() and not real.is_relative_to(outer.resolve()):
+            raise RunError(f"{folder} leads out of the run in {outer}, which no run does. Put the folder itself there.")
+
+
 def check_same(folder: Path, recorded: Manifest, spec: Spec, inputs: Mapping[str, Any]) -> None:
     """Refuse to resume a job under another kind, configuration, model or data; say what differs."""
     if recorded.kind != spec.kind:
         raise RunError(f"{folder} holds a job of the kind {recorded.kind}, not {spec.kind}. Choose another folder.")
     # As recorded, not as read: what a spec says of the files it uses must be what it was.
     before = {**spec.decisive(recorded.spec), **dict(recorded.inputs)}
-    differing = differences(before, {**spec.decisive(spec.described()), **dict(inputs)})
+    differing = differences(_without_code(before), _without_code({**spec.decisive(spec.described()), **dict(inputs)}))
     if differing is not None:
         raise RunError(
             f"{folder} was made with another configuration: {differing}. Resume with the same options, models and "
@@ -171,14 +192,56 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None
     return "; ".join(changes[:_MOST_DIFFERENCES]) + more
 
 
-def check_trust(folder: Path, spec: Spec, trusted: bool, vouched: Collection[str] = ()) -> None:
-    """A folder is untrusted input: what it names must not run code unless the user says so, or gives it again."""
+def check_trust(
+    folder: Path, spec: Spec, trusted: bool, vouched: Collection[str] = (), inputs: Mapping[str, Any] | None = None
+) -> None:
+    """A folder is untrusted input: what it names must not run code unless the user says so, or gives it again.
+
+    Even then it must be the code that the job was begun with, where that can be told before it is run.
+
+    Parameters
+    ----------
+    folder, spec
+        The folder, and what its manifest says.
+    trusted
+        Whether the user trusts whoever made it.
+    vouched
+        Fields of the spec that the user has given again.
+    inputs
+        What the manifest records of the models and data.
+    """
     risk = spec.runs_code(vouched)
-    if risk is not None and not trusted:
-        raise RunError(
-            f"{folder} {risk}: that is code named by the folder, not by you. Add --trust-run (trust=True in Python) "
-            "if you trust whoever made it, or give the model and the data again."
-        )
+    if risk is None:
+        return
+    if not trusted:
+        raise untrusted(folder, risk)
+    if not {"model", "models"} & set(vouched):
+        _check_code(folder, inputs or {})
+
+
+def _check_code(folder: Path, inputs: Mapping[str, Any]) -> None:
+    """Refuse to load models whose code is not what it was, before any of it is run."""
+    for recorded in _mappings(inputs):
+        reference, before = recorded.get("reference"), recorded.get("code")
+        if isinstance(reference, str) and before is not None and code_fingerprint(reference) != before:
+            raise RunError(
+                f"The code of the model {reference} is not what it was when {folder} was made (another fingerprint), "
+                "and was not run. Restore it, or give the model again."
+            )
+
+
+def _without_code(described: Any) -> Any:
+    """Without the hashes of a model's code: whoever names a model again may have edited the file around it."""
+    if not isinstance(described, Mapping):
+        return described
+    return {name: _without_code(value) for name, value in described.items() if name != "code"}
+
+
+def _mappings(value: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+        for item in value.values():
+            yield from _mappings(item)
 
 
 def refuse_existing(folder: Path) -> None:
@@ -198,14 +261,20 @@ def locked(folder: Path) -> Iterator[None]:
     except ImportError:  # no such locks on this system: two processes in one folder are then the user's care
         yield
         return
-    with (folder / LOCK).open("a") as stream:
+    try:
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    except OSError as error:
+        raise RunError(f"{folder / LOCK} cannot be written ({error.strerror or error}). Use another folder.") from None
+    try:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise RunError(
                 f"Another process is working on {folder}. Wait for it to end, or use another folder."
             ) from None
         yield
+    finally:
+        os.close(handle)
 
 
 def in_temporary_folder(make: Callable[[Path], Made]) -> Made:

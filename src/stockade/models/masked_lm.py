@@ -21,7 +21,7 @@ from stockade.models.huggingface import resolve_device
 from stockade.models.language import DEFAULT_MASKED_LM, minilm_folder
 from stockade.models.lora import load_adapter, merge_adapter
 from stockade.models.masked_places import EncodedPlace, EncodedWords, PlaceEncoder, Spans
-from stockade.models.pretrained import quiet
+from stockade.models.pretrained import check_config, quiet
 from stockade.models.word_tokens import whole_words
 
 ADAPTER = "masked-lm.safetensors"
@@ -97,12 +97,18 @@ class MaskedLM:
     @classmethod
     def from_pretrained(cls, reference: str | Path, device: str | None = None) -> MaskedLM:
         """Any masked LM of the hub or a local folder, from safetensors."""
-        from transformers import AutoModelForMaskedLM, AutoTokenizer
+        from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
         try:
             with quiet():
-                tokenizer = AutoTokenizer.from_pretrained(reference)
-                model = AutoModelForMaskedLM.from_pretrained(reference, use_safetensors=True, dtype=torch.float32)
+                config = AutoConfig.from_pretrained(reference, trust_remote_code=False)
+                check_config(str(reference), config)
+                tokenizer = AutoTokenizer.from_pretrained(reference, trust_remote_code=False)
+                model = AutoModelForMaskedLM.from_pretrained(
+                    reference, config=config, use_safetensors=True, trust_remote_code=False, dtype=torch.float32
+                )
+        except ModelError:
+            raise
         except Exception as problem:
             raise ModelError(
                 f'The masked LM "{reference}" cannot be loaded ({first_line(problem, 200)}). Give a local folder or '

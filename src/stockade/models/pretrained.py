@@ -140,6 +140,8 @@ def _load(
     with quiet():
         try:
             config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
+            if not trust_remote_code:
+                check_config(name, config)
             model, info = auto_class.from_pretrained(
                 name,
                 config=config,
@@ -148,6 +150,8 @@ def _load(
                 dtype=torch.float32,
                 output_loading_info=True,
             )
+        except ModelError:
+            raise
         except Exception as problem:
             raise _cannot_load(name, folder, problem, task) from problem
         missing = sorted(str(key) for key in (*info["missing_keys"], *info["mismatched_keys"]))
@@ -158,6 +162,25 @@ def _load(
                 f"{_few(missing)}, which would be random. {task.training}, or name a model that is."
             )
         return model.eval(), _tokenizer(name, trust_remote_code)
+
+
+def check_config(name: str, config: Any) -> None:
+    """Refuse a model whose config names code to be fetched and run: an attention kernel of the hub.
+
+    Parameters
+    ----------
+    name
+        What the user called the model.
+    config
+        The config, with those of its parts.
+    """
+    for part in (config, *vars(config).values()):
+        kernel = getattr(part, "_attn_implementation", None)
+        if isinstance(kernel, str) and "/" in kernel:
+            raise ModelError(
+                f"{name} names the attention kernel {kernel}, which is code and is not run unasked. If you trust its "
+                "maker, allow it with trust_remote_code=True / --trust-remote-code."
+            )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from typing import Any
 from stockade.core.errors import ModelError
 from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.text import TextInput
+from stockade.core.trust import check_vouched
 from stockade.models.adapters import LoadOptions, check_outputs, load_with
 from stockade.models.answers import read_answer
 
@@ -133,6 +134,7 @@ def import_attribute(reference: str) -> Any:
         raise ModelError(
             f"{reference} is incomplete; expected python:package.module:attribute, for example python:my_model:predict."
         )
+    check_vouched(reference)
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)  # it stays: the user's function may import its neighbours when it is first called

@@ -21,7 +21,7 @@ from stockade.datasets.wording import first_line
 from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches
 from stockade.models.huggingface import resolve_device
 from stockade.models.language import DEFAULT_ENCODER, minilm_folder
-from stockade.models.pretrained import quiet
+from stockade.models.pretrained import check_config, quiet
 
 Vectors = NDArray[np.float32]
 
@@ -96,6 +96,7 @@ class SentenceEncoder:
     def _other(self) -> Any:
         try:
             from sentence_transformers import SentenceTransformer
+            from transformers import PreTrainedConfig
         except ImportError:
             raise ResourceMissing(
                 f"The sentence encoder {self.name} needs sentence-transformers, which is not installed. "
@@ -103,7 +104,16 @@ class SentenceEncoder:
             ) from None
         try:
             with quiet():
-                return SentenceTransformer(self.name, device=str(resolve_device(self._device)), trust_remote_code=False)
+                for config in sorted(Path(self.name).rglob("config.json")):  # one for each part that is a transformer
+                    check_config(self.name, PreTrainedConfig.from_json_file(config))
+                return SentenceTransformer(
+                    self.name,
+                    device=str(resolve_device(self._device)),
+                    trust_remote_code=False,
+                    model_kwargs={"use_safetensors": True},
+                )
+        except ModelError:
+            raise
         except Exception as problem:
             raise ModelError(
                 f'The sentence encoder "{self.name}" cannot be loaded ({first_line(problem, 200)}). Give a '

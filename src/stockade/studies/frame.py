@@ -242,8 +242,7 @@ class StudyResult(Result, Generic[AnyNumbers]):
         trust
             Whether code that the folder names, such as a `python:` model, may be run.
         """
-        if model is None:
-            self.check_trust(trust)
+        self.check_trust(trust, model)
         checked, problems = 0, self._summary_problems()
         for name, run in self.runs.items():
             inner = run.verify(model.get(name) if isinstance(model, Mapping) else model, trust=trust)

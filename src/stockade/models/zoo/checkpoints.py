@@ -18,7 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from stockade.core.errors import ModelError, OptionError
 from stockade.datasets.wording import first_line
 from stockade.models.language import minilm_folder
-from stockade.models.pretrained import quiet
+from stockade.models.pretrained import check_config, quiet
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _NEW = ("classifier.", "pooler.")
@@ -65,18 +65,20 @@ def from_checkpoint(name: str, source: str | Path | None, fields: Mapping[str, A
         )
     with quiet():
         try:
-            config = AutoConfig.from_pretrained(reference, **fields)
+            config = AutoConfig.from_pretrained(reference, trust_remote_code=False, **fields)
+            check_config(reference, config)
             _check(name, wanted, config)
             model, info = AutoModelForSequenceClassification.from_pretrained(
                 reference,
                 config=config,
                 variant=_variant(Path(reference)),
                 use_safetensors=True,
+                trust_remote_code=False,
                 dtype=torch.float32,
                 ignore_mismatched_sizes=True,
                 output_loading_info=True,
             )
-            tokenizer = AutoTokenizer.from_pretrained(reference)
+            tokenizer = AutoTokenizer.from_pretrained(reference, trust_remote_code=False)
         except ModelError:
             raise
         except Exception as problem:

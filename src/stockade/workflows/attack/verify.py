@@ -30,8 +30,7 @@ _FEWEST_HITS = 4
 def verify_attack(result: AttackResult, model: object = None, trust: bool = False) -> Verification:
     """Ask the model again about every success, alone, and compare labels, scores, edits and the summary."""
     spec = result.spec
-    if model is None:
-        result.check_trust(trust)
+    result.check_trust(trust, model)
     pool = ModelPool({"": spec.model if model is None else model}, spec.model_options, language=spec.language)
     classifier = pool.defended("", spec.defenses, seed=spec.seed)
     problems = result.wrong_summary("attacks")

@@ -148,8 +148,7 @@ def resample_certificates(
         Names the fresh copies.
     """
     spec = result.spec
-    if model is None:
-        result.check_trust(trust)
+    result.check_trust(trust, model)
     pool = ModelPool({"": spec.model if model is None else model}, spec.model_options, language=spec.language)
     classifier = pool.defended("", spec.defenses, seed=spec.seed)
     if fingerprint_of(classifier) != result.manifest.inputs["model"]["fingerprint"]:

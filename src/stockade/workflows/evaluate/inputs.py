@@ -20,12 +20,13 @@ from stockade.datasets.files import open_file
 from stockade.datasets.load import load_data
 from stockade.datasets.source import DataSource, Table, is_missing
 from stockade.defenses.registry import NamedDefense
-from stockade.experiment.inputs import defenses_around, describe_data, fingerprint_of, reference_of
+from stockade.experiment.inputs import defenses_around, describe_data, describe_model, fingerprint_of, reference_of
 from stockade.experiment.pool import DataPool, ModelPool
 from stockade.workflows.evaluate.spec import DefenseChain, EvaluateSpec, records_defense
 from stockade.workflows.evaluate.views import views_of
 
 CHANGED_NAMES = ("adversarial", "adversarialtext", "perturbedtext", "perturbed", "advtext", "attackedtext")
+_RECORDED = ("reference", "fingerprint", "code", "labels")
 _STATUS_NAMES = ("status", "resulttype", "result")
 _SUCCESSES = ("success", "successful")
 _TRUE_LABEL_NAMES = ("groundtruthoutput", "groundtruth", "truelabel", "goldlabel", *LABEL_NAMES)
@@ -67,10 +68,9 @@ class EvaluationInputs:
             model = self.model(name)
             data = describe_data(spec.data, self.examples(name))
             sizes = {premade: self.premade(premade, name).size for premade in spec.premade}
+            described = describe_model(spec.models[name], model)
             models[name] = {
-                "reference": reference_of(spec.models[name]),
-                "fingerprint": fingerprint_of(model),
-                "labels": list(model.labels),
+                **{key: value for key, value in described.items() if key in _RECORDED},
                 "records_defense": records_defense(spec.models[name]),
             }
             self.views(name, model)  # classes that do not fit are an error before anything is asked

@@ -230,9 +230,8 @@ class EvaluateResult(Result):
         """
         problems = self.wrong_summary("rows")
         models: Mapping[str, object] = {}
-        if model is None:
-            self.check_trust(trust)
-        else:
+        self.check_trust(trust, model)
+        if model is not None:
             models = dict(zip(self.grid.models, models_by_name(model).values(), strict=True))
         checked = 0
         for key in self.cells():
@@ -243,7 +242,7 @@ class EvaluateResult(Result):
                 continue
             if read_cell(run) != self.grid.cell(key):
                 problems.append(f"{key}: what the evaluation holds does not follow from the run")
-            verification = run.verify(models.get(key.model), trust=True)
+            verification = run.verify(models.get(key.model), trust=trust)
             checked += verification.checked
             problems += [f"{key}: {problem}" for problem in verification.problems]
         return Verification(checked, tuple(problems))

@@ -278,8 +278,7 @@ class MineResult(Result):
         """
         from stockade.workflows.mine.run import score_again
 
-        if model is None:
-            self.check_trust(trust)
+        self.check_trust(trust, model)
         problems = self.wrong_summary("rules")
         problems += self._wrong_rules()
         checked, differing = score_again(self, model)

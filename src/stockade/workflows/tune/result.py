@@ -132,8 +132,7 @@ class TuneResult(Result):
                 if trial.objective is None or abs(trial.objective - expected) > 1e-9 or trial.robust > trial.clean:
                     problems.append(f"trial {trial.number}: the objective does not follow from the accuracies")
         best = self.best
-        if model is None:
-            self.check_trust(trust)
+        self.check_trust(trust, model)
         spec = self.spec if model is None else self.spec.changed({"model": model})
         if best is None or spec.lost_objects():
             return Verification(len(self.trials), tuple(problems))

@@ -1,0 +1,75 @@
+"""Whose code may run: a folder that somebody else made must not bring any.
+
+Whoever names a model on the command line, or in Python, vouches for it. A folder is only data: a job that is resumed or
+verified is run inside `only_vouched`, and code that nobody but the folder names is refused at the place where it would
+be imported, however deep in the folder the name stood. The workspace looks through a manifest before anything is loaded
+(`experiment.workspace.check_trust`); this is the second lock on the same door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+
+from stockade.core.errors import RunError
+
+
+@dataclass(frozen=True, slots=True)
+class _Vouched:
+    folder: Path
+    references: frozenset[str]
+
+
+_VOUCHED: ContextVar[_Vouched | None] = ContextVar("stockade_vouched", default=None)
+
+
+@contextmanager
+def only_vouched(folder: Path, references: Collection[str] = (), *, trust: bool = False) -> Iterator[None]:
+    """Refuse code that only a folder names, for as long as this lasts.
+
+    Parameters
+    ----------
+    folder
+        The folder, for the error.
+    references
+        Model references that the user has named.
+    trust
+        Whether the user trusts the folder: then nothing is refused.
+    """
+    token = _VOUCHED.set(None if trust else _Vouched(folder, frozenset(references)))
+    try:
+        yield
+    finally:
+        _VOUCHED.reset(token)
+
+
+def check_vouched(reference: str) -> None:
+    """Refuse to import what a reference names, if only a folder that nobody vouches for names it.
+
+    Parameters
+    ----------
+    reference
+        A model reference such as `python:package.module:attribute`.
+    """
+    vouched = _VOUCHED.get()
+    if vouched is not None and reference not in vouched.references:
+        raise untrusted(vouched.folder, f"runs {reference}")
+
+
+def untrusted(folder: Path, risk: str) -> RunError:
+    """The error for a folder that would run code.
+
+    Parameters
+    ----------
+    folder
+        Which folder.
+    risk
+        What it would do, such as `runs python:victim:predict`.
+    """
+    return RunError(
+        f"{folder} {risk}: that is code named by the folder, not by you. Add --trust-run (trust=True in Python) "
+        "if you trust whoever made it, or give the model and the data again."
+    )
