@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stockade.attacks.registry import attacks, make_attack
+from stockade.attacks.registry import attacks, make_attack, task_of
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.example import Example
 from stockade.core.seeds import derive_rng
@@ -23,9 +23,10 @@ from tests.toys import RandomVictim, WeightVictim
 
 WHITE_BOX = ("hotflip", "gs-gr", "gs-ec", "asmin-gr", "asmin-ec", "asmax-gr", "asmax-ec")
 NEEDS_FILE = ("rules",)  # see test_rules.py
-BLACK_BOX = [name for name in attacks() if name not in (*WHITE_BOX, *NEEDS_FILE)]
+ON_CLASSIFIERS = {name: entry for name, entry in attacks().items() if task_of(entry.implementation) == "classification"}
+BLACK_BOX = [name for name in ON_CLASSIFIERS if name not in (*WHITE_BOX, *NEEDS_FILE)]
 EVERY_PRESET = [
-    f"{name}@{preset}" for name, entry in attacks().items() for preset in entry.presets if name not in NEEDS_FILE
+    f"{name}@{preset}" for name, entry in ON_CLASSIFIERS.items() for preset in entry.presets if name not in NEEDS_FILE
 ]
 LANGUAGE = LanguageModels()
 

@@ -8,6 +8,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from stockade.attacks.word_attack import check_max_changed
+from stockade.core.attacked_translation import Task
 from stockade.core.named import Maker, Named
 from stockade.core.protocols import Attack, ResourcefulAttack
 from stockade.core.registry import Class, Entry, Presets, Registry
@@ -20,6 +21,11 @@ class NamedAttack(Named[Attack]):
     @property
     def attack(self) -> Attack:
         return self.method
+
+    @property
+    def task(self) -> Task:
+        """What the models do that it attacks; one that does not say attacks classifiers."""
+        return task_of(type(self.attack))
 
     @property
     def resources(self) -> Mapping[str, str]:
@@ -35,6 +41,12 @@ class NamedAttack(Named[Attack]):
     def from_description(description: Mapping[str, Any], *, trust: bool = False) -> NamedAttack:
         """The attack that a manifest describes; `trust` allows to import the module of an unregistered class."""
         return _MAKER.from_description(description, trust=trust)
+
+
+def task_of(cls: type) -> Task:
+    """What the models do that attacks of this class are made for."""
+    task: Task = getattr(cls, "task", "classification")
+    return task
 
 
 def _missing(cls: type) -> str | None:
@@ -60,6 +72,10 @@ ATTACKS = Registry(
         "gs-gr": "stockade.attacks.one_word:OneWord",
         "hotflip": "stockade.attacks.hotflip:HotFlip",
         "list": "stockade.attacks.synonym_list:SynonymList",
+        "mt-keyword": "stockade.attacks.mt_keyword:MtKeyword",
+        "mt-nonoverlap": "stockade.attacks.mt_nonoverlap:MtNonoverlap",
+        "mt-typo": "stockade.attacks.mt_typo:MtTypo",
+        "mt-untargeted": "stockade.attacks.mt_untargeted:MtUntargeted",
         "pwws": "stockade.attacks.pwws:PWWS",
         "random": "stockade.attacks.random_word:RandomWord",
         "random-synonyms": "stockade.attacks.random_synonyms:RandomSynonyms",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from random import Random
 
+from stockade.core.attacked_translation import TranslationExample
 from stockade.core.errors import BudgetExhausted, SearchStopped, StockadeError
 from stockade.core.example import Example, Scores
 from stockade.core.protocols import Attack
@@ -130,7 +131,7 @@ async def _confirmed(example: Example, outcome: Outcome, clean: Scores, draws: i
     )
 
 
-def words_lost(example: Example, text: Text, visible: range) -> int:
+def words_lost(example: Example | TranslationExample, text: Text, visible: range) -> int:
     """How many words of the original are still in the text but no longer visible to the model, as they were before."""
     visible_origins = {origin for at, origin in enumerate(text.origins) if at in visible}
     origins = set(text.origins)

@@ -30,15 +30,16 @@ def command(kind: str | None, as_json: bool) -> None:
         for entry in entries:
             click.echo(f"  {entry['name']:<{width}}  {entry['summary']}")
             if kind in ("attacks", "defenses", "certificates"):
-                click.echo(f"  {'':<{width}}  {entry['paper']}; presets: {', '.join(entry['presets'])}")
+                task = "; attacks translators" if entry.get("task") == "translation" else ""
+                click.echo(f"  {'':<{width}}  {entry['paper']}; presets: {', '.join(entry['presets'])}{task}")
                 options = ", ".join(f"{option}={_plain(default)}" for option, default in entry["options"].items())
                 click.echo(f"  {'':<{width}}  options: {options}")
 
 
 def _attacks() -> list[dict[str, Any]]:
-    from stockade.attacks.registry import attacks
+    from stockade.attacks.registry import attacks, task_of
 
-    return [_published(entry) for entry in attacks().values()]
+    return [{**_published(entry), "task": task_of(entry.implementation)} for entry in attacks().values()]
 
 
 def _defenses() -> list[dict[str, Any]]:

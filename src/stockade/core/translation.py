@@ -6,6 +6,7 @@ studies look at: the decoder's logits, the encoder's sentence vectors, and atten
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -17,6 +18,8 @@ from stockade.core.protocols import WordVocabulary
 from stockade.core.text import Text
 
 Vectors = NDArray[np.float32]
+_LARGEST_HINGE = 1e4
+"""What stands for a token that may not be written at a step, whose logit is minus infinity."""
 
 
 @runtime_checkable
@@ -132,3 +135,52 @@ class InspectableTranslator(Translator, Protocol):
 
     def visible_words(self, texts: Sequence[Text]) -> list[range]:
         """For each text the words that are left when it is cut to what the model can read."""
+
+
+def hinge_loss(steps: GreedySteps, columns: Sequence[int], tokens: Sequence[int]) -> float:
+    """How far a greedy translation is from writing a keyword (Seq2Sick, Cheng et al. 2018): 0 where each of its
+    sub-words is chosen at a step of its own.
+
+    The sum over sub-words k of min_t max(0, max_{v ≠ k} z_t[v] − z_t[k]), where a step t that an earlier sub-word has
+    used is left out. A translation of fewer steps than sub-words counts the largest term of those that are left over.
+
+    Parameters
+    ----------
+    steps
+        The translation step by step.
+    columns
+        For each sub-word the column of `steps.wanted` that has its logits.
+    tokens
+        The sub-words.
+    """
+    used: set[int] = set()
+    total = 0.0
+    for column, token in zip(columns, tokens, strict=True):
+        hinges = np.clip(steps.margins(column, token).astype(np.float64), 0.0, _LARGEST_HINGE)
+        free = [step for step in range(len(hinges)) if step not in used]
+        if not free:
+            total += float(hinges.max())
+            continue
+        nearest = min(free, key=lambda step: (hinges[step], step))
+        used.add(nearest)
+        total += float(hinges[nearest])
+    return total
+
+
+def character_loss(translation: str, keyword: str) -> float:
+    """The same for translators that show no logits: 1 less the similarity of the keyword to the words of a translation
+    that look most like it, letter by letter; 0 where the keyword is among them.
+    """
+    words, length = Text.parse(translation).words, max(1, len(Text.parse(keyword).words))
+    runs = {" ".join(words[start : start + length]) for start in range(max(1, len(words) - length + 1))}
+    if has_keyword(translation, keyword):
+        return 0.0
+    plain = " ".join(Text.parse(keyword).words)
+    return 1.0 - max(difflib.SequenceMatcher(None, plain, run, autojunk=False).ratio() for run in runs)
+
+
+def has_keyword(translation: str, keyword: str) -> bool:
+    """Whether the words of a keyword, usually one, stand next to each other in a translation, to the letter."""
+    words, wanted = Text.parse(translation).words, Text.parse(keyword).words
+    count = len(wanted)
+    return count > 0 and any(words[start : start + count] == wanted for start in range(len(words) - count + 1))

@@ -12,10 +12,20 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic_core import PydanticSerializationError
 
 from stockade.attacks.registry import NamedAttack, make_attacks
+from stockade.core.attacked_translation import Task
 from stockade.core.errors import OptionError, StockadeError
 from stockade.core.files import unreadable
 from stockade.defenses.registry import NamedDefense, make_defenses
@@ -59,12 +69,40 @@ def _defenses(value: object, info: ValidationInfo) -> tuple[NamedDefense, ...] |
     return make_defenses(items)
 
 
+def check_task(attacks: tuple[NamedAttack, ...], task: Task) -> tuple[NamedAttack, ...]:
+    """The attacks, if all are made for models that do this; else an error that names one that is not."""
+    for attack in attacks:
+        if attack.task == "translation" != task:
+            raise OptionError(
+                f"{attack.key} attacks translators, and this job is about classifiers. Choose another attack (stockade "
+                f"ls attacks), or give a translator and parallel sentences to: stockade attack … --attack {attack.key}"
+            )
+        if attack.task != task:
+            raise OptionError(
+                f"{attack.key} attacks classifiers, and this job is about translators. Choose attacks for translators, "
+                "such as mt-keyword (stockade ls attacks)."
+            )
+    return attacks
+
+
 def _described(items: tuple[Any, ...] | None) -> list[dict[str, Any]] | None:
     return None if items is None else [item.described() for item in items]
 
 
-Attacks = Annotated[tuple[NamedAttack, ...], BeforeValidator(_attacks), PlainSerializer(_described)]
+Attacks = Annotated[
+    tuple[NamedAttack, ...],
+    BeforeValidator(_attacks),
+    AfterValidator(lambda attacks: check_task(attacks, "classification")),
+    PlainSerializer(_described),
+]
 """Names, instances or a list of them; recorded with every option."""
+TranslationAttacks = Annotated[
+    tuple[NamedAttack, ...],
+    BeforeValidator(_attacks),
+    AfterValidator(lambda attacks: check_task(attacks, "translation")),
+    PlainSerializer(_described),
+]
+"""The same for attacks on translators."""
 Defenses = Annotated[tuple[NamedDefense, ...] | None, BeforeValidator(_defenses), PlainSerializer(_described)]
 """Names, instances or a list of them, from the outside in. None: those of the model's folder; (): the bare model."""
 Count = Annotated[int, Field(ge=1, strict=True)]
