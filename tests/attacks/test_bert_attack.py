@@ -63,6 +63,12 @@ def test_the_first_guess_that_fools_the_model_is_taken_in_rank_order() -> None:
     assert result.queries == 1 + 2 + 3
 
 
+def test_a_word_without_guesses_does_not_end_the_search() -> None:
+    weights = {"great": 3.0, "warm": 1.0, "bad": -9.0}
+    result = run(weights, {"warm": (guesses("bad"),)}, BertAttack(), "some great warm film")
+    assert result.words == ("some", "great", "bad", "film")  # "great" matters more and nothing can stand in for it
+
+
 def test_pieces_stop_words_antonyms_and_unlikely_guesses_are_dropped() -> None:
     weights = {"great": 1.0, "bad": -1.0, "terrible": -9.0, "the": -9.0, "ly": -9.0, "late": -9.0}
     table = {"great": (guesses("terrible", "the", "##ly", "bad", "late", score=3.0),)}
