@@ -99,7 +99,10 @@ def main() -> None:
             attacks = ["pwws", "genetic@transfer"]
             run("transfer", out / "genetic", test, pool="default", attacks=attacks, attacked=200, **pool)
         case "news":
-            pool |= {"train_data": str(options.data / "ag_news" / "train_subset.jsonl.gz"), "pool_folder": str(out / "pool-ag")}
+            pool |= {
+                "train_data": str(options.data / "ag_news" / "train_subset.jsonl.gz"),
+                "pool_folder": str(out / "pool-ag"),
+            }
             test = str(options.data / "ag_news" / "test.jsonl.gz")
             run("transfer", out / "news", test, pool="default", attacked=200, **pool)
 
