@@ -99,11 +99,12 @@ def mean(attempts: list[Attempt]) -> Side:
 
 @dataclass(frozen=True)
 class Task:
-    """A victim and the texts to attack."""
+    """A victim, the texts to attack, and others to attack before the clock starts."""
 
     victim: str
     classifier: Any
     examples: ExampleSet
+    warm_up: ExampleSet
 
 
 @lru_cache(maxsize=1)
@@ -136,8 +137,7 @@ class StockadeSide:
     def attack(self, task: Task, attack: str, seed: int) -> Attempt:
         """One run; the attack has been at work on other texts before, once for each victim."""
         if (task.victim, attack) not in self._warm:
-            others = load_data("builtin:reviews:validation")
-            self._run(task.classifier, prepare_examples(others, task.classifier.labels, limit=WARM_UP_TEXTS), attack, 0)
+            self._run(task.classifier, task.warm_up, attack, 0)
             self._warm.add((task.victim, attack))
         return self._run(task.classifier, task.examples, attack, seed)
 
@@ -167,8 +167,10 @@ class TextAttackSide:
         self._folder, self._wordnet = folder, wordnet
         self._saved: dict[str, Path] = {}
 
-    def attack(self, task: Task, wrapper: str, recipe: str, function_words: bool, seed: int) -> Attempt:
-        """One run in a process of its own."""
+    def attack(
+        self, task: Task, wrapper: str, recipe: str, function_words: bool, seed: int, careful: bool = False
+    ) -> Attempt:
+        """One run in a process of its own; `careful` encodes each string once and pads the masked LM tightly."""
         examples = self._folder / f"{task.victim}-{len(task.examples)}.jsonl"
         rows = [{"id": e.id, "text": str(e.text), "label": e.label} for e in task.examples]
         examples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -182,6 +184,7 @@ class TextAttackSide:
         command: list[Any] = [self._python, SIDE / "run_textattack.py"]
         command += [part for name, value in options.items() for part in (f"--{name}", value)]
         command += ["--function-words"] if function_words else []
+        command += ["--careful"] if careful else []
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"TextAttack failed:\n{done.stderr[-2000:]}")
@@ -224,8 +227,22 @@ class TextAttackSide:
 
 
 def load_task(victim: str, texts: list[tuple[str, int]] | str, limit: int) -> Task:
-    """A built-in victim and a sample of the data, drawn here so that no clock covers the reading of the rest."""
-    classifier = load_model(f"builtin:{victim}", device="cpu")
-    drawn = prepare_examples(load_data(texts), classifier.labels, limit=limit)
-    rows = [(str(example.text), example.label) for example in drawn]
-    return Task(victim, classifier, prepare_examples(load_data(rows), classifier.labels))
+    """A victim and a sample of the data, drawn here so that no clock covers the reading of the rest.
+
+    Parameters
+    ----------
+    victim
+        The name of a built-in model, or the folder of a trained one.
+    texts
+        Rows, or data as `stockade attack` takes them.
+    limit
+        How many texts.
+    """
+    folder = Path(victim)
+    classifier = load_model(victim if folder.is_dir() else f"builtin:{victim}", device="cpu")
+    drawn = prepare_examples(load_data(texts), classifier.labels, limit=limit + WARM_UP_TEXTS)
+    rows = [(str(example.text), classifier.labels[example.label]) for example in drawn]
+    sampled, others = (
+        prepare_examples(load_data(part), classifier.labels) for part in (rows[:limit], rows[limit:] or rows)
+    )
+    return Task(folder.name, classifier, sampled, others)

@@ -7,10 +7,10 @@
     python benchmarks/transfer.py DATA genetic       the 20 models under the genetic attack
     python benchmarks/transfer.py DATA news          the 20 models on AG-News
 
-DATA is a folder with `mr/all_minus_textfooler1000.jsonl.gz` and `textfooler_eval/mr.jsonl.gz` (MR without, and only, the
-thousand sentences that TextFooler was evaluated on), `ag_news/`, `glove_6b/` and `pretrained_minilm_l3/`. Each part is a
-study in its folder below --out and goes on where it stopped; the pool in `pool-mr/` serves all of them. The tables stand
-in `report.md` of each study, beside the paper's.
+DATA is a folder with `mr/all_minus_textfooler1000.jsonl.gz` and `textfooler_eval/mr.jsonl.gz` (MR without, and only,
+the thousand sentences that TextFooler was evaluated on), `ag_news/`, `glove_6b/` and `pretrained_minilm_l3/`. Each part
+is a study in its folder below --out and goes on where it stopped; the pool in `pool-mr/` serves all of them. The tables
+stand in `report.md` of each study, beside the paper's.
 
 What differs from the paper: MiniLM-L6, MiniLM-L3 and BERT-NOPT in place of BERT, RoBERTa and ALBERT, word2vec and
 fastText trained on MR itself, and an ELMo of MR's sentences, which is no ELMo.

@@ -5,26 +5,23 @@
 
 DATA is a folder with `train.jsonl.gz`, `val.jsonl.gz` and `test_2016_flickr.jsonl.gz`, each with `en` and `de`.
 
-`train` trains what is missing, or goes on with it, on one thread, and prints for each model BLEU on the test sentences of
-2016 (sacrebleu, 13a; lower-cased as papers on Multi30k print it, and cased), greedy and with a beam of 5, the CPU time,
-and BLEU on the validation sentences after each epoch. `attack` runs `mt-typo` and `mt-keyword` on the models that
+`train` trains what is missing, or goes on with it, on one thread, and prints for each model BLEU on the test sentences
+of 2016 (sacrebleu, 13a; lower-cased as papers on Multi30k print it, and cased), greedy and with a beam of 5, the CPU
+time, and BLEU on the validation sentences after each epoch. `attack` runs `mt-typo` and `mt-keyword` on the models that
 `train` has made: BLEU before and after with a paired bootstrap, keyword success beside the paper's, and what both cost
 on half and on all of the sentences, which shows whether the cost is linear.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
-import time
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import stockade as st
-from stockade.models.translation import ARCHITECTURES
 from stockade.models.translation.bleu import corpus_bleu
 
 ANCHOR = 41.02

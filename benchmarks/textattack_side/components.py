@@ -18,6 +18,7 @@ from textattack.constraints import Constraint
 from textattack.constraints.semantics.sentence_encoders import SentenceEncoder
 from textattack.shared import WordEmbedding
 from textattack.shared.utils import words_from_text
+from textattack.transformations import WordSwapMaskedLM
 from transformers import AutoTokenizer, BertModel
 
 from stockade.lexicon.neighbours import load_neighbours
@@ -52,6 +53,28 @@ class PackagedEncoder(SentenceEncoder):  # type: ignore[misc]
             states = self._bert(**batch).last_hidden_state
             weights = batch["attention_mask"].unsqueeze(2).to(states.dtype)
             return torch.nn.functional.normalize((states * weights).sum(1) / weights.sum(1), dim=1)
+
+
+class RememberingEncoder(PackagedEncoder):
+    """The same encoder, set up with care: a string is encoded once, however often TextAttack asks about it."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        super().__init__(folder, **options)
+        self._vectors: dict[str, torch.Tensor] = {}
+
+    def encode(self, sentences: Sequence[str]) -> torch.Tensor:
+        """Unit vectors of the sentences; those that were asked about before are not computed again."""
+        missing = [sentence for sentence in dict.fromkeys(sentences) if sentence not in self._vectors]
+        if missing:
+            self._vectors.update(zip(missing, super().encode(missing), strict=True))
+        return torch.stack([self._vectors[sentence] for sentence in sentences])
+
+
+class TightMaskedLM(WordSwapMaskedLM):  # type: ignore[misc]
+    """TextAttack's masked-LM transformation, set up with care: texts are padded to the longest, not to 512 tokens."""
+
+    def _encode_text(self, text: Any) -> Any:
+        return self._lm_tokenizer(text, max_length=self.max_length, truncation=True, padding=True, return_tensors="pt")
 
 
 class NoLanguageModel(Constraint):  # type: ignore[misc]

@@ -42,6 +42,8 @@ class Resources:
     masked_lm: Path | None
     function_words: bool
     """Whether Stockade's list of function words stands for the recipe's stop words."""
+    careful: bool = False
+    """Whether strings are encoded once, and texts padded no further than the longest for the masked LM."""
 
 
 def build(recipe: str, wrapper: Any, resources: Resources, texts: Iterable[str]) -> Any:
@@ -60,9 +62,11 @@ def replacements(recipe: str, resources: Resources, texts: Iterable[str]) -> dic
     """By name, what is put in the place of the parts that a recipe builds."""
     parts: dict[str, Any] = {"Google1BillionWordsLanguageModel": components.NoLanguageModel}
     if resources.encoder is not None:
-        parts["UniversalSentenceEncoder"] = partial(components.PackagedEncoder, resources.encoder)
+        encoder = components.RememberingEncoder if resources.careful else components.PackagedEncoder
+        parts["UniversalSentenceEncoder"] = partial(encoder, resources.encoder)
     if resources.masked_lm is not None:
-        parts["WordSwapMaskedLM"] = partial(WordSwapMaskedLM, masked_language_model=str(resources.masked_lm))
+        masked_lm = components.TightMaskedLM if resources.careful else WordSwapMaskedLM
+        parts["WordSwapMaskedLM"] = partial(masked_lm, masked_language_model=str(resources.masked_lm))
     if recipe in WITH_VECTORS:
         vectors = components.packaged_vectors(texts)
         parts["WordSwapEmbedding"] = partial(WordSwapEmbedding, embedding=vectors)

@@ -4,7 +4,8 @@ Executed by the Python of TextAttack's own environment (``requirements.txt`` bes
 Stockade's::
 
     python run_textattack.py --examples in.jsonl --victim FOLDER --wrapper dynamic --recipe pwws \\
-        --nltk-data FOLDER --out out.jsonl [--encoder FOLDER] [--masked-lm FOLDER] [--function-words]
+        --nltk-data FOLDER --out out.jsonl [--encoder FOLDER] [--masked-lm FOLDER] [--function-words] \\
+        [--careful]
 
 ``in.jsonl`` holds one ``{"id", "text", "label"}`` a line. ``out.jsonl`` gets one row per text in the same
 order and a last row ``{"summary": ...}`` whose seconds cover the attack loop alone: not the imports, not the
@@ -183,7 +184,7 @@ def run(attack: Any, examples: list[dict[str, Any]], meter: Meter, out: TextIO) 
 def build_attack(args: argparse.Namespace, wrapper: Any, texts: list[str]) -> Any:
     """The recipe's attack, after one text that is not measured."""
     recipes = importlib.import_module("recipes")
-    resources = recipes.Resources(args.encoder, args.masked_lm, args.function_words)
+    resources = recipes.Resources(args.encoder, args.masked_lm, args.function_words, args.careful)
     attack = recipes.build(args.recipe, wrapper, resources, [*texts, WARM_UP])
     attack.attack(WARM_UP, int(wrapper([WARM_UP])[0].argmax()))
     attack.clear_cache()
@@ -204,6 +205,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--encoder", type=Path, help="folder of the sentence encoder")
     parser.add_argument("--masked-lm", type=Path, help="folder of the masked LM")
     parser.add_argument("--function-words", action="store_true", help="Stockade's list as the recipe's stop words")
+    parser.add_argument("--careful", action="store_true", help="encode each string once, pad the masked LM tightly")
     parser.add_argument("--limit", type=int, help="attack the first LIMIT examples only")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--profile", action="store_true", help="print where the time of the loop went (slows it)")
