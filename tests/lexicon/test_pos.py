@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,6 +54,25 @@ def test_candidates_in_a_place() -> None:
     assert tagger.tag_candidates(words, 3, ["terrible", "german", "extremely"]) == ["JJ", "JJ", "RB"]
     assert tagger.tag_candidates(words, 4, ["movie", "films", "quickly"]) == ["NN", "NNS", "RB"]
     assert tagger.tag_candidates(words, 1, ["is", "seemed", "might"]) == ["VBZ", "VBD", "MD"]
+
+
+NLTK = Path(__file__).parents[3] / "shared" / "data" / "nltk_bits" / "averaged_perceptron_tagger.json.gz"
+
+
+def test_a_word_alone_gets_its_most_frequent_tag_and_is_no_sentence() -> None:
+    tagger = load_tagger()
+    words = {"film": "NN", "movie": "NN", "actors": "NNS", "quickly": "RB", "wonderful": "JJ", "watched": "VBD"}
+    assert {word: tagger.tag_alone(word) for word in words} == words
+
+
+@pytest.mark.skipif(not NLTK.exists(), reason="NLTK's tagger is not on this machine")
+def test_words_alone_are_tagged_as_in_the_dictionary_of_nltk() -> None:
+    """Its words have one tag nearly everywhere in the Wall Street Journal; "shares" and "rose" have others elsewhere."""
+    with gzip.open(NLTK, "rt", encoding="utf-8") as file:
+        tags = {word: tag for word, tag in json.load(file)["tagdict"].items() if word.isalpha() and word.islower()}
+    alike = sum(load_tagger().tag_alone(word) == tag for word, tag in tags.items())
+    assert len(tags) > 1_000
+    assert alike / len(tags) > 0.95
 
 
 @settings(max_examples=40)

@@ -43,12 +43,13 @@ def _table_of(path: str, _state: FileState | None) -> Neighbours:
 def replacements(table: Neighbours, word: str, count: int, same_pos: bool) -> tuple[str, ...]:
     """The first `count` of a word's nearest neighbours, in lower case.
 
-    With `same_pos` only those that have the word's Penn tag when both are tagged alone.
+    With `same_pos` only those whose most frequent Penn tag is the word's.
     """
     near = [neighbour.word for neighbour in table.neighbours(word, count=NEAREST) if is_single_word(neighbour.word)]
     if same_pos and near:
-        word_tag, *tags = load_tagger().tag_candidates([word], 0, [word, *near])
-        near = [candidate for candidate, tag in zip(near, tags, strict=True) if tag == word_tag]
+        tagger = load_tagger()
+        tag = tagger.tag_alone(word)
+        near = [candidate for candidate in near if tagger.tag_alone(candidate) == tag]
     return tuple(near[:count])
 
 

@@ -214,6 +214,13 @@ class Tagger:
         """The first layer's scores: what the word's letters say, whatever is around it."""
         return self._word(word)[1]
 
+    def tag_alone(self, word: str) -> str:
+        """The Penn tag that a word most often has, from its letters alone.
+
+        That is not the tag of a sentence of this one word, which is mostly a name or a cry.
+        """
+        return self.tags[int(self.alone(word).argmax())]
+
     def _row(self, words: Sequence[str], index: int) -> Rows:
         return self._word(words[index])[0] if 0 <= index < len(words) else self._edge
 
