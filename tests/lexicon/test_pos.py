@@ -67,7 +67,7 @@ def test_a_word_alone_gets_its_most_frequent_tag_and_is_no_sentence() -> None:
 
 @pytest.mark.skipif(not NLTK.exists(), reason="NLTK's tagger is not on this machine")
 def test_words_alone_are_tagged_as_in_the_dictionary_of_nltk() -> None:
-    """Its words have one tag nearly everywhere in the Wall Street Journal; "shares" and "rose" have others elsewhere."""
+    """Its words have a single tag nearly everywhere in the Wall Street Journal; elsewhere "rose" is also a flower."""
     with gzip.open(NLTK, "rt", encoding="utf-8") as file:
         tags = {word: tag for word, tag in json.load(file)["tagdict"].items() if word.isalpha() and word.islower()}
     alike = sum(load_tagger().tag_alone(word) == tag for word, tag in tags.items())
