@@ -176,9 +176,19 @@ class Bench:
             order = contest.same_order
             same_order.append(ours[-1] if order is None else self._stockade.attack(task, order, seed))
             paper.append(self._stockade.attack(task, contest.paper, seed))
-        sides = [mean(attempts) for attempts in (theirs, careful, same_order, ours, paper)]
-        differing = tuple(differences(theirs[0], ours[0]))
-        return Comparison(name, setting.victim, setting.wrapper, attack, len(task.examples), *sides, differing)
+        return Comparison(
+            setting=name,
+            victim=setting.victim,
+            wrapper=setting.wrapper,
+            attack=attack,
+            texts=len(task.examples),
+            textattack=mean(theirs),
+            careful=mean(careful),
+            same_order=mean(same_order),
+            ours=mean(ours),
+            paper=mean(paper),
+            differing=tuple(differences(theirs[0], ours[0])),
+        )
 
     def run(self) -> Iterator[Comparison]:
         """Every comparison that was asked for, in the order of the tables above."""
