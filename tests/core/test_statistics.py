@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.core.statistics import below_chance, mcnemar, sign_flips, wilson
+from stockade.core.statistics import below_chance, mcnemar, paired_difference, sign_flip_test, sign_flips, wilson
 
 
 def test_the_interval_of_all_and_of_none_ends_at_one_and_zero() -> None:
@@ -65,3 +65,41 @@ def test_below_chance_is_what_guessing_does_less_than_once_in_twenty(
 ) -> None:
     """Coins: none of 4 is 1/16, none of 5 1/32; at most one of 7 is 8/128, at most one of 8 is 9/256."""
     assert below_chance(right, texts, classes) == so
+
+
+def test_the_interval_of_a_paired_difference_as_published() -> None:
+    """Newcombe 1998, Table II: 12 and 2 of 50 texts disagree; Tango's interval there is 0.0611 to 0.3447."""
+    interval = paired_difference(12, 2, 50)
+    assert interval["value"] == pytest.approx(0.2)
+    assert interval["low"] == pytest.approx(0.0611, abs=1e-4)
+    assert interval["high"] == pytest.approx(0.3447, abs=1e-4)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 60))
+def test_a_paired_difference_lies_in_its_interval_and_turns_with_it(first: int, second: int, same: int) -> None:
+    trials = first + second + same
+    interval, turned = paired_difference(first, second, trials), paired_difference(second, first, trials)
+    if not trials:
+        assert interval == {"value": None, "low": None, "high": None}
+        return
+    value, low, high = (interval[part] for part in ("value", "low", "high"))
+    assert value is not None
+    assert low is not None
+    assert high is not None
+    assert -1 <= low <= value <= high <= 1
+    assert low < high, "not empty, even where the two never disagree"
+    assert turned["low"] == pytest.approx(-high, abs=1e-6)
+    assert turned["high"] == pytest.approx(-low, abs=1e-6)
+
+
+@given(st.lists(st.integers(-3, 3), max_size=12))
+def test_flipping_signs_is_exact_for_few_texts(differences: list[int]) -> None:
+    assert sign_flip_test(differences) == pytest.approx(sign_flips(differences), abs=1e-9)
+
+
+def test_flipping_signs_of_many_texts_is_drawn_and_the_same_every_time() -> None:
+    differences = [1] * 40 + [-1] * 22
+    assert sign_flip_test(differences) == sign_flip_test(differences)
+    assert sign_flip_test(differences) == pytest.approx(sign_flips(differences), abs=0.005)
+    assert sign_flip_test([0.1] * 100) < 0.001
+    assert sign_flip_test([]) == 1.0

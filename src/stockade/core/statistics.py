@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 _Z = 1.959963984540054
 _RARE = 0.05
+_MOST_ENUMERATED, _FLIPS, _MOST_AT_ONCE, _ROUNDING = 16, 20_000, 4_000_000, 1e-9
 
 
 def wilson(hits: int, trials: int) -> dict[str, float | None]:
@@ -50,6 +51,65 @@ def sign_flips(differences: Sequence[int]) -> float:
     largest = len(chances) // 2
     sums = np.arange(-largest, largest + 1)
     return min(1.0, float(chances[np.abs(sums) >= abs(sum(differences))].sum()))
+
+
+def paired_difference(first: int, second: int, trials: int) -> dict[str, float | None]:
+    """The difference of two shares of the same texts, with Tango's 95 % score interval (Statistics in Medicine 1998).
+
+    It is not empty where the two never disagree, as that of a bootstrap would be.
+
+    Parameters
+    ----------
+    first, second
+        How many texts only the first, and only the second, has.
+    trials
+        How many texts there are.
+    """
+    if trials == 0:
+        return {"value": None, "low": None, "high": None}
+    from scipy.optimize import brentq
+
+    def score(difference: float) -> float:
+        linear = (2 * trials - first + second) * difference - first - second
+        constant = -second * difference * (1 - difference)
+        only_second = (math.sqrt(max(0.0, linear * linear - 8 * trials * constant)) - linear) / (4 * trials)
+        variance = trials * (2 * only_second + difference * (1 - difference))
+        return (first - second - trials * difference) / math.sqrt(max(variance, 1e-300))
+
+    value, edge = (first - second) / trials, 1 - 1e-12
+    low = brentq(lambda at: score(at) - _Z, -edge, value) if score(-edge) > _Z else -1.0
+    high = brentq(lambda at: score(at) + _Z, value, edge) if score(edge) < -_Z else 1.0
+    return {"value": value, "low": float(low), "high": float(high)}
+
+
+def sign_flip_test(differences: Sequence[float], seed: int = 0) -> float:
+    """The two-sided p of a mean of paired differences: how often it is as far from 0 with random signs.
+
+    Exact up to 16 differences; beyond that by 20,000 seeded draws of signs.
+
+    Parameters
+    ----------
+    differences
+        One for each text.
+    seed
+        Which draws.
+    """
+    import numpy as np
+
+    values = np.asarray([value for value in differences if value], dtype=np.float64)
+    if not len(values):
+        return 1.0
+    if len(values) <= _MOST_ENUMERATED:
+        patterns = np.arange(2 ** len(values))[:, None] >> np.arange(len(values)) & 1
+        return float((np.abs((1 - 2 * patterns) @ values) >= abs(values.sum()) - _ROUNDING).mean())
+    rng = np.random.default_rng(seed)
+    chunks = np.array_split(np.arange(_FLIPS), 1 + _FLIPS * len(values) // _MOST_AT_ONCE)
+    least = abs(values.sum()) - _ROUNDING
+    hits = sum(
+        int((np.abs((1 - 2 * rng.integers(0, 2, size=(len(chunk), len(values)))) @ values) >= least).sum())
+        for chunk in chunks
+    )
+    return (1 + hits) / (1 + _FLIPS)
 
 
 def below_chance(right: int, texts: int, classes: int) -> bool:

@@ -10,7 +10,6 @@ import pytest
 from stockade.core.statistics import wilson
 from stockade.studies.attention.analysis import (
     AttentionNumbers,
-    ComparedModels,
     ModelResults,
     analyse,
     compare_models,
@@ -85,7 +84,7 @@ def made(
         victim=victim,
         summaries=run.summary["attacks"],
         results=read_results(run, run.attacks),
-        changes=[text_change("0", relative=relative)],
+        changes=[text_change(str(number), relative=relative) for number in range(len(outcomes["list"]))],
         theorem=None,
     )
 
@@ -94,7 +93,8 @@ def analysed(*models: ModelResults) -> tuple[AttentionNumbers, tuple[Claim, ...]
     texts = len(models[0].results["list"])
     selection = Selection(tuple(map(str, range(texts))), 8, 20, {model.victim.name: 6 for model in models})
     numbers = analyse(selection, models, None)
-    return numbers, check_claims(numbers, {model.victim.name: model.results for model in models})
+    changes = {model.victim.name: {change.id: change for change in model.changes} for model in models}
+    return numbers, check_claims(numbers, {model.victim.name: model.results for model in models}, changes)
 
 
 def test_random_is_a_share_of_draws_and_a_star_the_best_of_four(tmp_path: Path) -> None:
@@ -112,11 +112,14 @@ def test_random_is_a_share_of_draws_and_a_star_the_best_of_four(tmp_path: Path) 
 
 def test_claims_about_the_attacks_on_one_model(tmp_path: Path) -> None:
     _, claims = analysed(made(tmp_path / "a"))
+    assert {claim.holds for claim in claims} == {None}, "four texts decide nothing"
+    assert "3 against 2 of 4 texts; 1 fooled only by gs-gr, 0 only by asmax-gr; McNemar p = 1.000" in claims[0].numbers
+    assert claims[2].numbers == "25.0 % of texts against 15.0 % of draws; sign flips p = 1.000 on 4 texts"
+    assert claims[3].numbers == "3 against 3 of 4 texts: +0.0 points (-49.0 to +49.0)"
+    many = {attack: 40 * letters for attack, letters in STRONG.items()}
+    _, claims = analysed(made(tmp_path / "b", many, 40 * FLIPS))
     assert [claim.holds for claim in claims] == [True, True, True, True]
-    assert "3 against 2 of 4 texts; 1 fooled only by gs-gr, 0 only by asmax-gr" in claims[0].numbers
-    assert claims[2].numbers == "25.0 % of texts against 15.0 % of draws"
-    assert claims[3].numbers == "3 against 3 of 4 texts: +0.0"
-    _, claims = analysed(made(tmp_path / "b", {**STRONG, "gs-ec": "sfff", "list": "ssss"}))
+    _, claims = analysed(made(tmp_path / "c", {**many, "gs-ec": 40 * "sfff", "list": 40 * "ssss"}, 40 * FLIPS))
     assert [claim.holds for claim in claims] == [True, False, True, False]
 
 
@@ -129,15 +132,17 @@ def test_a_model_without_attention_leaves_claims_undecided(tmp_path: Path) -> No
     numbers, claims = analysed(made(tmp_path, {"random": "sf", "list": "ff"}, (0.5, 0.0)))
     model = numbers.models["toy"]
     assert (model.a_star, model.attention, model.without_attention) == (None, None, "not shown")
-    assert [claim.holds for claim in claims] == [None, None, False, None]
+    assert [claim.holds for claim in claims] == [None, None, None, None]
     assert claims[0].numbers == "the model does not allow one of them"
 
 
 def test_claims_about_models_count_the_texts_that_fool_only_one(tmp_path: Path) -> None:
-    weaker = {**STRONG, "gs-gr": "ssss", "list": "fsss", "asmin-gr": "ffff"}
-    bert = made(tmp_path, STRONG, (0.1, 0.0, 0.0, 0.0), name="bert", kind="self-attentive", relative=0.2)
-    lstm = made(tmp_path, weaker, FLIPS, name="lstm", kind="recurrent", relative=0.6)
-    other = made(tmp_path, STRONG, name="cnn")
+    strong = {attack: 8 * letters for attack, letters in STRONG.items()}
+    weaker = {**strong, "gs-gr": 8 * "ssss", "list": 8 * "fsss", "asmin-gr": 8 * "ffff"}
+    few = 8 * (0.1, 0.0, 0.0, 0.0)
+    bert = made(tmp_path, strong, few, name="bert", kind="self-attentive", relative=0.2)
+    lstm = made(tmp_path, weaker, 8 * FLIPS, name="lstm", kind="recurrent", relative=0.6)
+    other = made(tmp_path, strong, 8 * FLIPS, name="cnn")
     numbers, several = analysed(bert, lstm, other)
     claims = {claim.claim: claim for claim in several}
     assert [pair.models for pair in numbers.pairs] == [("bert", "lstm")]
@@ -147,12 +152,24 @@ def test_claims_about_models_count_the_texts_that_fool_only_one(tmp_path: Path) 
     assert claims["gs-ec: bert is fooled less often than lstm"].holds is None
     assert claims["asmin-gr: bert is fooled less often than lstm"].holds is False
     listed = claims["list: bert is fooled less often than lstm"]
-    assert listed.numbers == "1 against 3 of 4 texts; 1 fool only bert, 3 only lstm; McNemar p = 0.625"
-    assert claims["R_e is larger for lstm than for bert"].holds is True
-    assert claims["R_e is larger for lstm than for bert"].numbers == "bert 0.200, lstm 0.600"
-    compared = ComparedModels(texts=4, fooled=(1, 3), only=(1, 3), p=0.625)
-    assert compare_models(bert.results, lstm.results, "list") == numbers.pairs[0].attacks["list"] == compared
+    assert listed.numbers == "8 against 24 of 32 texts; 8 fool only bert, 24 only lstm; McNemar p = 0.007"
+    assert listed.holds is True
+    moved = claims["R_e is larger for lstm than for bert"]
+    assert moved.holds is True
+    assert moved.numbers.startswith("bert 0.200 (0.200–0.200), lstm 0.600 (0.600–0.600); sign flips p < 0.001 on 32")
+    compared = numbers.pairs[0].attacks["list"]
+    assert compared == compare_models(bert.results, lstm.results, "list")
+    assert compared is not None
+    assert (compared.texts, compared.fooled, compared.only) == (32, (8, 24), (8, 24))
     assert compare_models(bert.results, {}, "list") is None
+
+
+def test_models_that_differ_on_a_few_texts_are_not_told_apart(tmp_path: Path) -> None:
+    weaker = {**STRONG, "gs-gr": "ssss"}
+    bert = made(tmp_path, STRONG, name="bert", kind="self-attentive", relative=0.2)
+    lstm = made(tmp_path, weaker, name="lstm", kind="recurrent", relative=0.6)
+    _, several = analysed(bert, lstm)
+    assert {claim.verdict for claim in several} == {"undecided"}
 
 
 def test_texts_that_fool_most_models_are_shown_first() -> None:

@@ -54,7 +54,7 @@ def test_one_attack_without_a_success(tmp_path: Path) -> None:
     records = of_each(lambda name: [success(0, name, CHANGE)])
     records["textfooler"] = [failure(0, "textfooler")]
     result, _, page = analysed(tmp_path / "a", records)
-    paired = [claim for claim in result.claims if "both fool" in claim.claim]
+    paired = [claim for claim in result.claims if "textfooler on the texts both fool" in claim.claim]
     assert {(claim.verdict, claim.numbers) for claim in paired} == {("undecided", "no text is fooled by both")}
     assert result.numbers.attacks["textfooler"].mean_similarity is None
     assert "not fooled" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,25 +66,46 @@ def test_the_splits_of_table_5() -> None:
     assert table.splits["C"] == Share(1, wilson(1, 6))
 
 
-def test_claims_hold_or_not_with_their_counts() -> None:
-    claims = claims_of(results_of(r="ssff", i="sfff", either="sfsf", both="ssss", tf="sfff"))
+def test_attacks_are_compared_by_an_exact_test_of_the_texts_that_only_one_fools() -> None:
+    """Six texts that only one attack fools decide (p = 2 / 2**6); five do not (p = 2 / 2**5), nor do ties."""
+    claims = claims_of(results_of(r="ssssssff", i="ffffffff", either="sssssfff", both="ssssssff", tf="ffffffff"))
     strength = {claim.claim: (claim.verdict, claim.numbers) for claim in claims[:3]}
     assert strength["bae-r+i succeeds at least as often as bae-r/i"] == (
-        "holds",
-        "4 against 2 of 4 texts; 2 fooled only by bae-r+i, 0 only by bae-r/i",
+        "undecided",
+        "6 against 5 of 8 texts; 1 fooled only by bae-r+i, 0 only by bae-r/i; McNemar p = 1.000",
     )
-    assert strength["bae-r/i succeeds at least as often as bae-r"] == (
-        "holds",
-        "2 against 2 of 4 texts; 1 fooled only by bae-r/i, 1 only by bae-r",
+    assert strength["bae-r/i succeeds at least as often as bae-i"] == (
+        "undecided",
+        "5 against 0 of 8 texts; 5 fooled only by bae-r/i, 0 only by bae-i; McNemar p = 0.062",
     )
-    weak = claims_of(results_of(r="ss", i="ff", either="sf", both="ff", tf="ff"))
-    assert [claim.verdict for claim in weak] == [
-        *("does not hold", "does not hold", "holds"),
-        *("undecided", "undecided"),
-        *("undecided", "undecided", "undecided", "undecided"),
-        "does not hold",
-    ]
-    assert claims_in_short(weak) == "1 of the paper's 10 claims holds here; 6 are undecided."
+    decided = claims_of(results_of(r="ffffffff", i="ssssssff", either="ffffffff", both="ssssssff", tf="ffffffff"))
+    assert [claim.verdict for claim in decided] == ["held", "undecided", "not held", *["undecided"] * 7]
+    assert claims_in_short(decided) == "Of the paper's 10 claims, 1 held, 1 not held, 8 undecided here."
+
+
+def test_a_tie_is_undecided_whatever_is_compared() -> None:
+    alike = claims_of(results_of(**dict.fromkeys(("r", "i", "either", "both", "tf"), "ssssssssff")))
+    assert {claim.verdict for claim in alike} == {"undecided"}
+
+
+def test_similarities_decide_by_flipping_the_signs_of_their_differences() -> None:
+    def claim(texts: int) -> Claim:
+        results = results_of(**dict.fromkeys(("r", "i", "either", "both", "tf"), "s" * texts))
+        higher = {text: replace(record, similarity=0.95) for text, record in results["bae-i"].items()}
+        return claims_of({**results, "bae-i": higher})[3]
+
+    assert claim(5).verdict == "undecided"
+    assert claim(6).verdict == "held"
+    assert "bae-i 0.950" in claim(6).numbers
+    assert "against bae-r p = 0.031 on 6 texts" in claim(6).numbers
+
+
+def test_splits_are_compared_by_the_texts_that_are_in_one_of_them() -> None:
+    claims = claims_of(results_of(r="ffffffs", i="sssssss", either="sssssss", both="sssssss", tf="sssssss"))
+    assert claims[-1].verdict == "held"
+    assert claims[-1].numbers == "A 6, B 0 of 7 texts, 0 in both; McNemar p = 0.031"
+    both = claims_of(results_of(r="fffffff", i="fffffff", either="sssssss", both="sssssss", tf="sssssss"))
+    assert both[-1].verdict == "undecided"
 
 
 def test_similarities_are_compared_on_the_texts_that_both_fool() -> None:
@@ -209,5 +231,5 @@ def test_a_whole_study_follows_from_its_rows(tmp_path: Path) -> None:
     assert numbers.fluency.attacks["bae-r"].median_ratio == 1.5
     assert (result.summary["encoder"], result.summary["similarity_scale"]) == ("toy", "cosine, toy")
     # A and B are both the one text that needed both, so A is not larger
-    assert [claim.verdict for claim in result.claims] == ["holds"] * 9 + ["does not hold"]
+    assert {claim.verdict for claim in result.claims} == {"undecided"}, "two texts decide nothing"
     assert result.complete

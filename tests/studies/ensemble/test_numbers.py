@@ -231,7 +231,7 @@ def numbers(**fields: Any) -> EnsembleNumbers:
                 "ensembles": {"a+b": measured(0.4)},
                 "growth": {7: difference(0.05)},
             },
-            [False, False, False, False, False],
+            [None, False, False, False, False],
         ),
         (
             {

@@ -26,6 +26,7 @@ from stockade.studies.masking.analysis import (
     MethodNumbers,
     RateNumbers,
     VoteNumbers,
+    _resampled_divergence,
     check_betas,
     entropy,
     measure_risk,
@@ -40,6 +41,7 @@ from stockade.studies.masking.beta import (
     word_betas,
 )
 from stockade.studies.masking.claims import PUBLISHED, check_claims
+from stockade.studies.masking.texts import RateTexts
 from stockade.studies.masking.victims import check_rates, in_ensemble, masking_of
 from stockade.studies.records import AttackNumbers
 from tests.studies.masking.toys import masked, victim
@@ -222,7 +224,14 @@ def attacked(robust: float) -> AttackNumbers:
     return AttackNumbers(**{**unused, "robust_accuracy": interval(robust)})
 
 
-def rate_numbers(rate: float, accuracy: float, median: int | None, robust: dict[str, float]) -> RateNumbers:
+BELOW = {"value": 1e-5, "low": 0.5e-5, "high": 2e-5}
+ACROSS = {"value": 1e-5, "low": 0.5e-5, "high": 3e-5}
+ABOVE = {"value": 4e-5, "low": 3e-5, "high": 5e-5}
+
+
+def rate_numbers(
+    rate: float, accuracy: float, median: int | None, robust: dict[str, float], divergence: Interval = BELOW
+) -> RateNumbers:
     method = MethodNumbers(
         n=1,
         errors=0,
@@ -235,7 +244,7 @@ def rate_numbers(rate: float, accuracy: float, median: int | None, robust: dict[
         mean_radius=None,
         mean_copies=None,
     )
-    check = dataclasses.replace(check_betas([]), divergence={"10": 1e-5 if rate < 0.5 else 3e-5})
+    check = dataclasses.replace(check_betas([]), largest_sets=divergence)
     certificates = CertificateNumbers(
         texts=1,
         errors=0,
@@ -257,12 +266,56 @@ def rate_numbers(rate: float, accuracy: float, median: int | None, robust: dict[
     )
 
 
-def test_claims_of_the_paper() -> None:
+def rate_texts(right: str, radii: str, **robust: str) -> RateTexts:
+    """A digit per text."""
+
+    def by_text(digits: str) -> dict[str, int]:
+        return {str(text): int(digit) for text, digit in enumerate(digits)}
+
+    return RateTexts(by_text(right), by_text(radii), {name: {"pwws": by_text(kept)} for name, kept in robust.items()})
+
+
+def test_claims_are_decided_text_by_text() -> None:
+    """Six texts that differ all in one direction decide (p = 2 / 2**6)."""
     low = rate_numbers(0.3, 0.9, 1, {"vote": 0.5, "logit": 0.4})
-    high = rate_numbers(0.6, 0.8, None, {"vote": 0.2, "logit": 0.3})
-    assert [claim.holds for claim in check_claims([low, high], ["pwws"])] == [True, False, False, False, True, False]
-    assert check_claims([low], [])[0].holds is None
+    high = rate_numbers(0.6, 0.8, 2, {"vote": 0.2, "logit": 0.3}, ABOVE)
+    texts = [
+        rate_texts("1111111", "1111111", vote="1111110", logit="0000000"),
+        rate_texts("0000001", "2222221", vote="0000000", logit="1111110"),
+    ]
+    claims = check_claims([low, high], texts, ["pwws"])
+    assert [claim.verdict for claim in claims] == ["held", "held", "not held", "held", "held", "not held"]
+    assert claims[0].numbers == "0.3: 90.0 %, 0.6: 80.0 %; against the others by text 0.6: p = 0.031"
+    assert claims[1].numbers == "MCB 0.3: 1, 0.6: 2; radii against the next lower rate by text 0.6: p = 0.031"
+    assert claims[4].numbers == "50.0 % against 40.0 %; p = 0.031 on 7 texts"
+    swapped = check_claims([low, high], texts[::-1], ["pwws"])
+    assert [claim.verdict for claim in swapped] == ["not held", "not held", "not held", "not held", "not held", "held"]
+
+
+def test_ties_and_intervals_across_the_line_decide_nothing() -> None:
+    low = rate_numbers(0.3, 0.9, 1, {"vote": 0.5, "logit": 0.4}, ACROSS)
     alike = [dataclasses.replace(low, rate=rate) for rate in (0.2, 0.3)]
-    assert [claim.holds for claim in check_claims(alike, ["pwws"])] == [True] * 6
+    texts = [rate_texts("1111110", "1111111", vote="1111000", logit="1111000")] * 2
+    assert {claim.verdict for claim in check_claims(alike, texts, ["pwws"])} == {"undecided"}
+    better = rate_texts("1111100", "1111122", vote="1111100", logit="1111000")
+    one_text = check_claims(alike, [texts[0], better], ["pwws"])
+    assert {claim.verdict for claim in one_text} == {"undecided"}, "larger by a text or two is no verdict"
+
+
+def test_what_was_not_measured_is_undecided() -> None:
+    low = rate_numbers(0.3, 0.9, 1, {"vote": 0.5, "logit": 0.4})
+    assert check_claims([low], [RateTexts()], [])[0].verdict == "undecided"
     not_attacked = dataclasses.replace(low, attacks={})
-    assert [claim.holds for claim in check_claims([not_attacked, high], ["pwws"])][3:5] == [None, None]
+    claims = check_claims([not_attacked, dataclasses.replace(low, rate=0.6)], [RateTexts(), RateTexts()], ["pwws"])
+    assert [claim.holds for claim in claims][3:] == [None, None, None]
+
+
+def test_the_interval_of_a_divergence_is_that_of_other_texts() -> None:
+    interval = _resampled_divergence([0.5, 0.6, 0.7, 0.8, 0.9, 0.4], [0.51, 0.62, 0.68, 0.79, 0.93, 0.4])
+    value, low, high = (interval[part] for part in ("value", "low", "high"))
+    assert value is not None
+    assert low is not None
+    assert high is not None
+    assert 0 <= low < value < high
+    assert interval == _resampled_divergence([0.5, 0.6, 0.7, 0.8, 0.9, 0.4], [0.51, 0.62, 0.68, 0.79, 0.93, 0.4])
+    assert _resampled_divergence([], []) == {"value": None, "low": None, "high": None}

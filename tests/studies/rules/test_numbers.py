@@ -128,7 +128,7 @@ def many(better: int, worse: int, both: int) -> RulesNumbers:
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "verdict"), [(20, 2, "holds"), (2, 20, "does not hold"), (3, 2, "undecided")]
+    ("better", "worse", "verdict"), [(20, 2, "held"), (2, 20, "not held"), (3, 2, "undecided"), (2, 2, "undecided")]
 )
 def test_claims_follow_from_the_test(better: int, worse: int, verdict: str) -> None:
     claims = {claim.claim: claim for claim in check_claims(many(better, worse, 10))}

@@ -95,7 +95,7 @@ def test_the_page_and_the_summary(finished: RulesResult) -> None:
     summary = json.loads((finished.folder / "summary.json").read_text())
     assert summary["mined_with"] == [LSTM, CHARACTERS, BERT]
     assert summary["complete"]
-    assert {claim["verdict"] for claim in summary["claims"]} <= {"holds", "does not hold", "undecided"}
+    assert {claim["verdict"] for claim in summary["claims"]} <= {"held", "not held", "undecided"}
     assert any("Only" in warning for warning in summary["warnings"])
 
 

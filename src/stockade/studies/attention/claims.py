@@ -1,6 +1,7 @@
 """What the paper claims about its attacks and models, held against the runs; and its numbers, to be read beside them.
 
-The paper had other models, data and vocabularies: a claim that does not hold here is a finding, not a fault.
+The paper had other models, data and vocabularies: a claim that is not held here is a finding, not a fault.
+Attacks and models are compared text by text, by exact tests; "within 3 points" by an interval of the difference.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
+from stockade.core.statistics import paired_difference
 from stockade.report.document import Table
-from stockade.report.numbers import NOT_AVAILABLE
+from stockade.report.numbers import NOT_AVAILABLE, p_value
 from stockade.studies.attention.analysis import (
     AttentionNumbers,
     ComparedModels,
@@ -17,12 +19,13 @@ from stockade.studies.attention.analysis import (
     fooled_texts,
 )
 from stockade.studies.attention.inputs import ATTACKS, GREEDY, GREEDY_EC, LIST, RANDOM
-from stockade.studies.attention.inside import RelativeChange
-from stockade.studies.claims import Claim, at_least_as_strong
-from stockade.studies.records import Results, attacked_by_all
+from stockade.studies.attention.inside import RelativeChange, TextChange
+from stockade.studies.claims import Claim, PairedTest, at_least_as_strong, by_test, within
+from stockade.studies.records import Results, attacked_by_all, succeeded, was_attacked
 
 _NEAR = 0.03
-_ROUNDING = 1e-9
+Changes = Mapping[str, Mapping[str, TextChange]]
+"""What the successes of gs-ec change inside each model, by text."""
 _MISSING = "the model does not allow one of them"
 _PUBLISHED_COLUMNS = ("attack", "Yelp, LSTM", "Yelp, BERT", "Yelp, BERT not pre-trained", "MNLI, LSTM", "MNLI, BERT")
 _PUBLISHED = {
@@ -50,7 +53,7 @@ def published_table() -> Table:
     return Table(_PUBLISHED_COLUMNS, rows, caption=_PUBLISHED_CAPTION)
 
 
-def check_claims(numbers: AttentionNumbers, results: Mapping[str, Results]) -> tuple[Claim, ...]:
+def check_claims(numbers: AttentionNumbers, results: Mapping[str, Results], changes: Changes) -> tuple[Claim, ...]:
     """Every claim: about the attacks on each model, then about the models under each attack.
 
     Parameters
@@ -59,9 +62,11 @@ def check_claims(numbers: AttentionNumbers, results: Mapping[str, Results]) -> t
         The numbers of the study.
     results
         What each attack did on each model.
+    changes
+        What successes change inside each model.
     """
     about_attacks = (_about_attacks(name, model, results[name]) for name, model in numbers.models.items())
-    about_models = (_about_models(pair.models, pair.attacks, numbers.models) for pair in numbers.pairs)
+    about_models = (_about_models(pair.models, pair.attacks, numbers, results, changes) for pair in numbers.pairs)
     return tuple(chain.from_iterable(chain(about_attacks, about_models)))
 
 
@@ -69,7 +74,7 @@ def _about_attacks(name: str, model: ModelNumbers, results: Results) -> Iterator
     best = None if model.a_star is None else model.a_star.attack
     yield _stronger(f"{name}: {GREEDY} at least as strong as attention (A*)", results, GREEDY, best)
     yield _stronger(f"{name}: attention (A*) at least as strong as {LIST}", results, best, LIST)
-    yield _list_beats_random(name, model)
+    yield _list_beats_random(name, model, results)
     yield _constraint_is_free(name, results)
 
 
@@ -79,13 +84,25 @@ def _stronger(claim: str, results: Results, strong: str | None, weak: str | None
     return at_least_as_strong(results, strong, weak, claim)
 
 
-def _list_beats_random(name: str, model: ModelNumbers) -> Claim:
+def _list_beats_random(name: str, model: ModelNumbers, results: Results) -> Claim:
     claim = f"{name}: {LIST} at least as strong as {RANDOM}"
     texts, draws = model.attacks[LIST].rate["value"], model.attacks[RANDOM].rate["value"]
     if texts is None or draws is None:
         return Claim(claim, None, "nothing was attacked")
-    holds = texts >= draws if texts or draws else None
-    return Claim(claim, holds, f"{100 * texts:.1f} % of texts against {100 * draws:.1f} % of draws")
+    flips = _flip_shares(results)
+    fooled = {text: float(succeeded(record)) for text, record in results[LIST].items() if was_attacked(record)}
+    test = PairedTest.of([fooled[text] - flips[text] for text in fooled if text in flips])
+    numbers = f"{100 * texts:.1f} % of texts against {100 * draws:.1f} % of draws; sign flips {test}"
+    return Claim(claim, test.positive, numbers)
+
+
+def _flip_shares(results: Results) -> dict[str, float]:
+    """The share of random draws that fool the model, for each text."""
+    return {
+        text: record.flip_share
+        for text, record in results[RANDOM].items()
+        if was_attacked(record) and record.flip_share is not None
+    }
 
 
 def _constraint_is_free(name: str, results: Results) -> Claim:
@@ -96,30 +113,39 @@ def _constraint_is_free(name: str, results: Results) -> Claim:
     if not texts:
         return Claim(claim, None, "no text was attacked by both")
     free, constrained = (len(fooled_texts(results, attack) & set(texts)) for attack in (GREEDY, GREEDY_EC))
-    gap = (constrained - free) / len(texts)
-    near = abs(gap) <= _NEAR + _ROUNDING if constrained or free else None
-    return Claim(claim, near, f"{constrained} against {free} of {len(texts)} texts: {100 * gap:+.1f}")
+    fooled = fooled_texts(results, GREEDY_EC) & set(texts), fooled_texts(results, GREEDY) & set(texts)
+    gap = paired_difference(len(fooled[0] - fooled[1]), len(fooled[1] - fooled[0]), len(texts))
+    value, low, high = (100 * (gap[part] or 0.0) for part in ("value", "low", "high"))
+    numbers = f"{constrained} against {free} of {len(texts)} texts: {value:+.1f} points ({low:+.1f} to {high:+.1f})"
+    return Claim(claim, within(gap, _NEAR) if constrained or free else None, numbers)
 
 
 def _about_models(
-    names: tuple[str, str], compared: Mapping[str, ComparedModels | None], models: Mapping[str, ModelNumbers]
+    names: tuple[str, str],
+    compared: Mapping[str, ComparedModels | None],
+    numbers: AttentionNumbers,
+    results: Mapping[str, Results],
+    changes: Changes,
 ) -> Iterator[Claim]:
     attentive, recurrent = names
+    models = numbers.models
     for attack in ATTACKS:
         claim = f"{attack}: {attentive} is fooled less often than {recurrent}"
         if attack == RANDOM:
-            yield _fewer_draws(claim, models[attentive], models[recurrent])
+            yield _fewer_draws(claim, (models[attentive], models[recurrent]), (results[attentive], results[recurrent]))
         else:
             yield _fewer_texts(claim, names, compared[attack])
-    yield _moves_less(attentive, recurrent, models)
+    yield _moves_less(attentive, recurrent, models, changes)
 
 
-def _fewer_draws(claim: str, attentive: ModelNumbers, recurrent: ModelNumbers) -> Claim:
-    first, second = (model.attacks[RANDOM].rate["value"] for model in (attentive, recurrent))
+def _fewer_draws(claim: str, models: tuple[ModelNumbers, ModelNumbers], results: tuple[Results, Results]) -> Claim:
+    first, second = (model.attacks[RANDOM].rate["value"] for model in models)
     if first is None or second is None:
         return Claim(claim, None, "nothing was attacked")
-    numbers = f"{100 * first:.1f} % against {100 * second:.1f} % of draws"
-    return Claim(claim, None if first == second else first < second, numbers)
+    mine, theirs = map(_flip_shares, results)
+    test = PairedTest.of([theirs[text] - share for text, share in mine.items() if text in theirs])
+    numbers = f"{100 * first:.1f} % against {100 * second:.1f} % of draws; sign flips {test}"
+    return Claim(claim, test.positive, numbers)
 
 
 def _fewer_texts(claim: str, names: tuple[str, str], compared: ComparedModels | None) -> Claim:
@@ -130,17 +156,23 @@ def _fewer_texts(claim: str, names: tuple[str, str], compared: ComparedModels | 
     first, second = compared.fooled
     numbers = (
         f"{first} against {second} of {compared.texts} texts; {compared.only[0]} fool only {names[0]}, "
-        f"{compared.only[1]} only {names[1]}; McNemar p = {compared.p:.3g}"
+        f"{compared.only[1]} only {names[1]}; McNemar {p_value(compared.p)}"
     )
-    return Claim(claim, None if first == second else first < second, numbers)
+    return Claim(claim, by_test(second - first, compared.p), numbers)
 
 
-def _moves_less(attentive: str, recurrent: str, models: Mapping[str, ModelNumbers]) -> Claim:
+def _moves_less(attentive: str, recurrent: str, models: Mapping[str, ModelNumbers], changes: Changes) -> Claim:
+    """Each model has its own successes: only the texts that fool both can be compared text by text."""
     claim = f"R_e is larger for {recurrent} than for {attentive}"
-    changes = {name: models[name].relative_embedding_change for name in (attentive, recurrent)}
-    first, second = (changes[name].mean["value"] for name in (attentive, recurrent))
-    numbers = ", ".join(_interval(name, change) for name, change in changes.items())
-    return Claim(claim, None if first is None or second is None else second > first, numbers)
+    means = {name: models[name].relative_embedding_change for name in (attentive, recurrent)}
+    mine, theirs = (_relative_changes(changes.get(name, {})) for name in (attentive, recurrent))
+    test = PairedTest.of([theirs[text] - value for text, value in mine.items() if text in theirs])
+    said = ", ".join(_interval(name, change) for name, change in means.items())
+    return Claim(claim, test.positive, f"{said}; sign flips {test} that {'fools' if test.texts == 1 else 'fool'} both")
+
+
+def _relative_changes(changes: Mapping[str, TextChange]) -> dict[str, float]:
+    return {text: change.relative_change for text, change in changes.items() if change.relative_change is not None}
 
 
 def _interval(name: str, change: RelativeChange) -> str:

@@ -24,8 +24,9 @@ _SUCCESS = (
     "row below counts a text when any of the four fools it."
 )
 _CLAIMS = (
-    "Compared as they are. Between models the texts that fool only one of them are counted; McNemar's exact test says "
-    "how likely a difference as large is if both were equally robust. No correction for many comparisons."
+    "Held or not held with p < 0.05, else undecided: attacks and models are compared text by text, by McNemar's exact "
+    "test or by flipping signs; within 3 points, if the whole 95 % interval of the difference is. No correction for "
+    "many comparisons."
 )
 _RATINGS = (
     "Readability: times preferred, divided by that of the most preferred. Human accuracy: share of labels that are the "

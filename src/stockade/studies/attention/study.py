@@ -157,7 +157,7 @@ class AttentionResult(StudyResult[AttentionNumbers]):
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """What the paper claims, held against the numbers."""
-        return check_claims(self.numbers, self.results)
+        return check_claims(self.numbers, self.results, self.changes)
 
     @property
     def warnings(self) -> list[str]:

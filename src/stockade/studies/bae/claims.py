@@ -1,71 +1,87 @@
 """What the BAE paper claims about its attacks, held against a run: reported, never enforced.
 
-The paper had other victims, data, masked LM and sentence encoder, and says "almost always" itself: a claim that does
-not hold here is a finding, not a fault.
+The paper had other victims, data, masked LM and sentence encoder, and says "almost always" itself: a claim that is
+not held here is a finding, not a fault. Attacks are compared on the texts that both have attacked, similarities on
+those that both fool, by exact tests of the pairs.
 """
 
 from __future__ import annotations
 
-from stockade.report.numbers import count, number
-from stockade.studies.bae.analysis import (
-    BASELINE,
-    BOTH,
-    EITHER,
-    INSERT,
-    MODES,
-    REPLACE,
-    BaeNumbers,
-    PairedSimilarity,
-    Splits,
-)
-from stockade.studies.claims import Claim, at_least_as_strong
-from stockade.studies.records import Results
+from stockade.report.numbers import count, number, p_value
+from stockade.studies.bae.analysis import BASELINE, BOTH, EITHER, INSERT, MODES, REPLACE, BaeNumbers, Splits
+from stockade.studies.claims import Claim, PairedTest, all_of, at_least_as_strong
+from stockade.studies.records import Results, succeeded
 
 
 def check_claims(results: Results, numbers: BaeNumbers) -> tuple[Claim, ...]:
-    """Every claim of the paper about the order of its numbers."""
+    """Every claim of the paper about the order of its numbers.
+
+    Parameters
+    ----------
+    results
+        What the attacks did.
+    numbers
+        What was measured of that.
+    """
     similarities = {mode: numbers.attacks[mode].mean_similarity for mode in MODES}
     return (
         at_least_as_strong(results, BOTH, EITHER),
         at_least_as_strong(results, EITHER, REPLACE),
         at_least_as_strong(results, EITHER, INSERT),
-        _inserting_is_most_similar(similarities),
-        _more_similar(similarities, BOTH, REPLACE),
-        *(_more_similar_than_baseline(mode, numbers.paired_similarity[mode]) for mode in MODES),
+        _inserting_is_most_similar(results, similarities),
+        _more_similar(results, BOTH, REPLACE),
+        *(_more_similar(results, mode, BASELINE) for mode in MODES),
         _insertions_matter_more(numbers.splits),
     )
 
 
-def _inserting_is_most_similar(similarities: dict[str, float | None]) -> Claim:
+def similarity_pairs(results: Results, first: str, second: str) -> list[tuple[float, float]]:
+    """The similarities of two attacks on the texts that both fool.
+
+    Parameters
+    ----------
+    results
+        What the attacks did.
+    first, second
+        The two attacks.
+    """
+    pairs = [(record, results[second].get(text)) for text, record in results[first].items()]
+    return [
+        (record.similarity, other.similarity)
+        for record, other in pairs
+        if succeeded(record) and other is not None and succeeded(other)
+        if record.similarity is not None and other.similarity is not None
+    ]
+
+
+def _compare(results: Results, first: str, second: str) -> PairedTest:
+    return PairedTest.of([mine - theirs for mine, theirs in similarity_pairs(results, first, second)])
+
+
+def _inserting_is_most_similar(results: Results, similarities: dict[str, float | None]) -> Claim:
     claim = f"{INSERT} has the highest mean similarity of the four modes"
-    measured = {mode: value for mode, value in similarities.items() if value is not None}
-    numbers = ", ".join(f"{mode} {number(value, 3)}" for mode, value in similarities.items())
-    if INSERT not in measured or len(measured) < 2:
-        return Claim(claim, None, numbers)
-    return Claim(claim, measured[INSERT] == max(measured.values()), numbers)
+    means = ", ".join(f"{mode} {number(value, 3)}" for mode, value in similarities.items())
+    tests = {mode: _compare(results, INSERT, mode) for mode in MODES if mode != INSERT}
+    against = ", ".join(f"{mode} {test}" for mode, test in tests.items())
+    return Claim(claim, all_of(test.positive for test in tests.values()), f"{means}; against {against} both fool")
 
 
-def _more_similar(similarities: dict[str, float | None], mode: str, other: str) -> Claim:
-    first, second = similarities[mode], similarities[other]
-    holds = None if first is None or second is None else first > second
-    numbers = f"{mode} {number(first, 3)}, {other} {number(second, 3)}"
-    return Claim(f"{mode} has a higher mean similarity than {other}", holds, numbers)
-
-
-def _more_similar_than_baseline(mode: str, paired: PairedSimilarity) -> Claim:
-    claim = f"{mode} has a higher mean similarity than {BASELINE} on the texts both fool"
-    first, second, difference = paired.mean_similarity, paired.baseline_mean_similarity, paired.difference
-    if first is None or second is None:
+def _more_similar(results: Results, mode: str, other: str) -> Claim:
+    claim = f"{mode} has a higher mean similarity than {other} on the texts both fool"
+    pairs, test = similarity_pairs(results, mode, other), _compare(results, mode, other)
+    if test.difference is None or test.p is None:
         return Claim(claim, None, "no text is fooled by both")
-    numbers = f"{first:.3f} against {second:.3f} on {count(paired.texts, 'text')}"
-    if difference["low"] is not None:
-        numbers += f"; difference {difference['value']:+.3f} ({difference['low']:+.3f} to {difference['high']:+.3f})"
-    return Claim(claim, first > second, numbers)
+    first, second = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+    numbers = f"{first:.3f} against {second:.3f} on {count(test.texts, 'text')}, sign flips {p_value(test.p)}"
+    return Claim(claim, test.positive, numbers)
 
 
 def _insertions_matter_more(splits: Splits) -> Claim:
     claim = "split A is larger than split B: inserting adds more to replacing than the other way round"
     if not splits.attacked:
         return Claim(claim, None, "no text was attacked")
-    a, b = splits.splits["A"].count, splits.splits["B"].count
-    return Claim(claim, a > b, f"A {a}, B {b} of {count(splits.attacked, 'text')}")
+    a, b, both = (splits.splits[name].count for name in "ABC")
+    test = PairedTest.of([1] * (a - both) + [-1] * (b - both) + [0] * (splits.attacked - a - b + 2 * both))
+    assert test.p is not None
+    numbers = f"A {a}, B {b} of {count(splits.attacked, 'text')}, {both} in both; McNemar {p_value(test.p)}"
+    return Claim(claim, test.positive, numbers)

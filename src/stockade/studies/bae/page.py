@@ -28,8 +28,9 @@ _MARKERS = dict(zip(ATTACKS, ("o", "s", "D", "^", "X"), strict=True))
 _SHOWN_CAPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 _LONGEST = 1_200
 _CLAIMS = (
-    "Compared as they are, without a test of significance. The paper had other victims, data, masked LM and sentence "
-    "encoder. Intervals of differences are 95 % bootstrap intervals."
+    "Held or not held with p < 0.05, else undecided: attacks are compared by McNemar's exact test on the texts that "
+    "both have attacked, similarities by flipping signs on the texts that both fool. No correction for many "
+    "comparisons. The paper had other victims, data, masked LM and sentence encoder."
 )
 _CURVE = (
     "Accuracy after the attack when replacements and insertions may be at most this share of the original's words, "

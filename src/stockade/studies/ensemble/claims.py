@@ -1,8 +1,8 @@
 """What section 4.1 of the transfer paper claims about ensembles, held against what was measured.
 
-A claim holds if the 95 % interval of a difference, by resampled texts, is above 0 (below 0: does not hold); otherwise
-texts are too few to tell, and it is undecided. Not here: that transfer grows more slowly under the genetic attack than
-under PWWS, which takes two studies.
+A claim is held if the 95 % interval of a difference, by resampled texts, is above 0, and not held if it is below;
+otherwise texts are too few to tell, and it is undecided. Not here: that transfer grows more slowly under the
+genetic attack than under PWWS, which takes two studies.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stockade.report.numbers import count, p_value, plain_percent
-from stockade.studies.claims import Claim
+from stockade.studies.claims import Claim, by_interval
 from stockade.studies.ensemble.analysis import LARGE, SMALL, EnsembleNumbers
 from stockade.studies.ensemble.outside import Difference
 
@@ -51,9 +51,9 @@ def _beats(
     values = [entry.difference["value"] for entry in by_size.values() if entry.difference["value"] is not None]
     better = sum(value > 0 for value in values)
     numbers = f"difference to {other} {_points(pooled)} on average; better in {better} of {count(len(values), 'size')}"
-    holds = _sign(pooled)
-    if holds and 2 * better <= len(values):  # carried by few sizes, so not in most cases
-        holds = False
+    holds = by_interval(pooled.difference)
+    if holds and 2 * better <= len(values):  # carried by few sizes, which were not tested one by one
+        holds = None
     return Claim(claim, holds, numbers)
 
 
@@ -62,7 +62,11 @@ def _more_for_small(numbers: EnsembleNumbers) -> Claim:
     entry = numbers.human_small
     if entry is None or entry.difference["value"] is None:
         return Claim(claim, None, f"needs ensembles of both with up to {SMALL} and with {LARGE} members or more")
-    return Claim(claim, _sign(entry), f"with up to {SMALL} members less that with {LARGE} or more: {_points(entry)}")
+    return Claim(
+        claim,
+        by_interval(entry.difference),
+        f"with up to {SMALL} members less that with {LARGE} or more: {_points(entry)}",
+    )
 
 
 def _beyond_base_rate(numbers: EnsembleNumbers) -> Claim:
@@ -74,8 +78,9 @@ def _beyond_base_rate(numbers: EnsembleNumbers) -> Claim:
     if not measured:
         return Claim(claim, None, _NOT_MEASURED)
     best = max(measured, key=lambda name: measured[name]["value"] or 0.0)
-    above = [name for name, interval in measured.items() if (interval["low"] or 0.0) > numbers.base_rate]
-    below = all((interval["high"] or 1.0) < numbers.base_rate for interval in measured.values())
+    verdicts = {name: by_interval(interval, numbers.base_rate) for name, interval in measured.items()}
+    above = [name for name, verdict in verdicts.items() if verdict]
+    below = all(verdict is False for verdict in verdicts.values())
     text = (
         f"at most {plain_percent(measured[best]['value'])} ({best}) against a mean base rate of "
         f"{plain_percent(numbers.base_rate)}; {len(above)} of {count(len(measured), 'ensemble')} with the whole "
@@ -89,20 +94,11 @@ def _little_gain(numbers: EnsembleNumbers) -> Claim:
     entry = numbers.growth.get(ENOUGH + 1)
     if entry is None or entry.difference["value"] is None:
         return Claim(claim, None, f"needs ensembles of {ENOUGH} and {ENOUGH + 1} members")
-    low, high = entry.difference["low"], entry.difference["high"]
     text = (
         f"{ENOUGH + 1} members against {ENOUGH}: {_points(entry)}; negligible is less than {100 * NEGLIGIBLE:g} points"
     )
-    if low is None or high is None:
-        return Claim(claim, None, text)
-    return Claim(claim, True if high < NEGLIGIBLE else False if low > NEGLIGIBLE else None, text)
-
-
-def _sign(entry: Difference) -> bool | None:
-    low, high = entry.difference["low"], entry.difference["high"]
-    if low is None or high is None:
-        return None
-    return True if low > 0 else False if high < 0 else None
+    gains = by_interval(entry.difference, NEGLIGIBLE)
+    return Claim(claim, None if gains is None else not gains, text)
 
 
 def _points(entry: Difference) -> str:

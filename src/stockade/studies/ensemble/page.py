@@ -57,8 +57,8 @@ _PROXY = (
     "while the averaged logits may please none of them."
 )
 _CLAIMS = (
-    "A claim holds if the 95 % interval of the difference is above 0, and does not if it is below; otherwise there are "
-    "too few texts to tell. Ensembles are compared on the models that are in neither."
+    "A claim is held if the 95 % interval of the difference is above 0, and not held if it is below; otherwise there "
+    "are too few texts to tell. Ensembles are compared on the models that are in neither."
 )
 _PUBLISHED = (
     "The ensembles of the paper's Table 8, with their fitness on this matrix. AG and MR are the paper's data, PWWS and "

@@ -16,6 +16,8 @@ from dataclasses import dataclass, fields
 from statistics import fmean, median
 from typing import Any, Self
 
+import numpy as np
+
 from stockade.certificates.bounds import divergence_check
 from stockade.certificates.certificate import Certificate
 from stockade.certificates.medians import median_bound, median_rate
@@ -31,6 +33,7 @@ GAMMA = 0.1
 """The share of words that an attack changes, in the risk of a rate."""
 FATAL = 0.05
 """Added to every β, this voids most claims; the divergence hardly sees it."""
+_RESAMPLES = 1_000
 EnsembleNumbers = Mapping[str, Mapping[str, AttackNumbers]]
 """What each attack does to each ensemble."""
 
@@ -121,6 +124,8 @@ class CheckNumbers:
         Texts with an estimate, without one, and with one from all copies there are.
     divergence, divergence_if_fatal
         Jensen–Shannon between the mean β over random sets and p, by the size of the sets; and if β were p + `FATAL`.
+    largest_sets
+        The divergence for the largest sets, with a 95 % interval by resampled texts.
     excess, excesses, largest, random_excess, random_excesses
         β above p: the mean, and for each text; for the word that an attacker chooses, and for a random word.
     claims, broken_claims
@@ -132,6 +137,7 @@ class CheckNumbers:
     complete: int
     divergence: Mapping[str, float | None]
     divergence_if_fatal: float | None
+    largest_sets: Interval
     random_excess: Interval
     excess: Interval
     excesses: tuple[float, ...]
@@ -287,6 +293,7 @@ def check_betas(texts: Sequence[TextEstimate]) -> CheckNumbers:
             for index, size in enumerate(SIZES)
         },
         divergence_if_fatal=_divergence([share + FATAL for share in shares], shares),
+        largest_sets=_resampled_divergence([estimate.mean_betas[-1] for estimate in estimates], shares),
         random_excess=bootstrap_mean(random_excesses),
         excess=bootstrap_mean(excesses),
         excesses=tuple(round(value, 6) for value in excesses),
@@ -303,6 +310,21 @@ def _divergence(betas: Sequence[float | None], shares: Sequence[float]) -> float
     if not pairs:
         return None
     return max(0.0, divergence_check([beta for beta, _ in pairs], [share for _, share in pairs]))
+
+
+def _resampled_divergence(betas: Sequence[float | None], shares: Sequence[float], seed: int = 0) -> Interval:
+    """The divergence with a 95 % interval: what other texts like these would have given."""
+    value = _divergence(betas, shares)
+    if value is None or len(shares) < 2:
+        return {"value": value, "low": None, "high": None}
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for texts in rng.integers(len(shares), size=(_RESAMPLES, len(shares))).tolist():
+        divergence = _divergence([betas[text] for text in texts], [shares[text] for text in texts])
+        if divergence is not None:
+            drawn.append(divergence)
+    low, high = np.percentile(drawn, [2.5, 97.5]).tolist()
+    return {"value": value, "low": low, "high": high}
 
 
 def measure_risk(lengths: Sequence[int], rate: float, kept: int) -> RiskNumbers:

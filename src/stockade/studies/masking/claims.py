@@ -1,20 +1,22 @@
 """What the paper says about the mask rate: its claims, held against a study, and its own numbers, to be read beside.
 
-Reported, never enforced: the paper had other models and data. The radii of its Tables 2 and 3 are printed by a
+Reported, never enforced: the paper had other models and data. Rates and ensembles are compared text by text, by exact
+tests of the pairs; the divergence by an interval from resampled texts. The radii of its Tables 2 and 3 are printed by a
 procedure that returns the first number of words that fails its test, and that takes p_c for a bound on β: one less is
 what the test says, and that is no certificate either.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from stockade.report.document import Table
-from stockade.report.numbers import NOT_AVAILABLE, number, plain_percent
-from stockade.studies.claims import Claim
+from stockade.report.numbers import NOT_AVAILABLE, Interval, number, p_value, plain_percent
+from stockade.studies.claims import Claim, PairedTest, all_of, by_interval
 from stockade.studies.masking.analysis import RateNumbers
+from stockade.studies.masking.texts import RateTexts
 
 SOURCE = (
     "Zeng, Zheng, Xu, Li, Yuan, Huang 2021: Certified Robustness to Text Adversarial Attacks by Randomized [MASK], "
@@ -83,66 +85,83 @@ def published_table() -> Table:
     return Table(columns, rows, caption=caption)
 
 
-def check_claims(rates: Sequence[RateNumbers], attacks: Sequence[str]) -> tuple[Claim, ...]:
+def check_claims(rates: Sequence[RateNumbers], texts: Sequence[RateTexts], attacks: Sequence[str]) -> tuple[Claim, ...]:
     """The claims of Tables 2 and 3 and of Figures 2 and 3.
 
     Parameters
     ----------
     rates
         The numbers by rising mask rate.
+    texts
+        What became of each text, in the same order: all rates are compared on the same texts.
     attacks
         The attacks of the study.
     """
-    claims = [_accuracy_falls(rates), _medians_rise(rates), _divergence_is_small(rates)]
+    claims = [_accuracy_falls(rates, texts), _medians_rise(rates, texts), _divergence_is_small(rates)]
     for attack in attacks:
-        claims += [_logit_rises(rates, attack), *_votes_lead(rates, attack)]
+        claims += [_logit_rises(rates, texts, attack), *_votes_lead(rates, texts, attack)]
     return tuple(claims)
 
 
-def _accuracy_falls(rates: Sequence[RateNumbers]) -> Claim:
+def _accuracy_falls(rates: Sequence[RateNumbers], texts: Sequence[RateTexts]) -> Claim:
     claim = "the clean accuracy is highest at the lowest rate"
     values = {entry.rate: entry.certificates.accuracy["value"] for entry in rates}
-    measured = [value for value in values.values() if value is not None]
-    decided = len(values) > 1 and len(measured) == len(values)
-    return Claim(claim, measured[0] == max(measured) if decided else None, _listed(values))
+    tests = {entry.rate: texts[0].compare(other, "right") for entry, other in zip(rates[1:], texts[1:], strict=True)}
+    return Claim(claim, all_of(test.positive for test in tests.values()), _listed(values) + _tested(tests))
 
 
-def _medians_rise(rates: Sequence[RateNumbers]) -> Claim:
-    claim = "a higher rate certifies at least as many words (MCB of ranmask-gap)"
+def _medians_rise(rates: Sequence[RateNumbers], texts: Sequence[RateTexts]) -> Claim:
+    claim = "a higher rate certifies more words (ranmask-gap)"
     medians = {entry.rate: entry.certificates.sound.median_radius for entry in rates}
-    numbers = ", ".join(f"{rate:g}: {number(radius, 0)}" for rate, radius in medians.items())
-    if len(medians) < 2 or all(radius is None for radius in medians.values()):
-        return Claim(claim, None, numbers)
-    radii = [-1 if radius is None else radius for radius in medians.values()]
-    return Claim(claim, all(low <= high for low, high in pairwise(radii)), numbers)
+    tests = {
+        entry.rate: higher.compare(lower, "radii")
+        for entry, (lower, higher) in zip(rates[1:], pairwise(texts), strict=True)
+    }
+    numbers = "MCB " + ", ".join(f"{rate:g}: {number(radius, 0)}" for rate, radius in medians.items())
+    verdict = all_of(test.positive for test in tests.values())
+    return Claim(claim, verdict, numbers + _tested(tests, "radii against the next lower rate"))
 
 
 def _divergence_is_small(rates: Sequence[RateNumbers]) -> Claim:
     claim = f"the divergence of β and p is below {DIVERGENCE:.1e} (which proves nothing)"
-    divergences = {entry.rate: list(entry.check.divergence.values())[-1] for entry in rates}
-    numbers = ", ".join(
-        f"{rate:g}: {NOT_AVAILABLE if value is None else f'{value:.1e}'}" for rate, value in divergences.items()
-    )
-    measured = [value for value in divergences.values() if value is not None]
-    return Claim(claim, max(measured) < DIVERGENCE if measured else None, numbers)
+    intervals = {entry.rate: entry.check.largest_sets for entry in rates}
+    numbers = ", ".join(f"{rate:g}: {_divergence(value)}" for rate, value in intervals.items())
+    above = [by_interval(value, DIVERGENCE) for value in intervals.values()]
+    return Claim(claim, all_of(None if verdict is None else not verdict for verdict in above), numbers)
 
 
-def _logit_rises(rates: Sequence[RateNumbers], attack: str) -> Claim:
+def _divergence(interval: Interval) -> str:
+    value, low, high = (interval[part] for part in ("value", "low", "high"))
+    if value is None:
+        return NOT_AVAILABLE
+    return f"{value:.1e}" + ("" if low is None or high is None else f" ({low:.1e} to {high:.1e})")
+
+
+def _logit_rises(rates: Sequence[RateNumbers], texts: Sequence[RateTexts], attack: str) -> Claim:
     claim = f"{attack}: robust accuracy by logit is best at the highest rate"
     values = {entry.rate: robust_accuracy(entry, "logit", attack) for entry in rates}
-    measured = [value for value in values.values() if value is not None]
-    decided = len(values) > 1 and len(measured) == len(values)
-    return Claim(claim, measured[-1] == max(measured) if decided else None, _listed(values))
+    tests = {
+        entry.rate: texts[-1].compare_robust(other, attack, "logit", "logit")
+        for entry, other in zip(rates[:-1], texts[:-1], strict=True)
+    }
+    return Claim(claim, all_of(test.positive for test in tests.values()), _listed(values) + _tested(tests))
 
 
-def _votes_lead(rates: Sequence[RateNumbers], attack: str) -> Iterator[Claim]:
-    for entry in rates:
+def _votes_lead(rates: Sequence[RateNumbers], texts: Sequence[RateTexts], attack: str) -> Iterator[Claim]:
+    for entry, of_rate in zip(rates, texts, strict=True):
         vote, logit = (robust_accuracy(entry, ensemble, attack) for ensemble in ("vote", "logit"))
+        test = of_rate.compare_robust(of_rate, attack, "vote", "logit")
         yield Claim(
             f"{attack} at {entry.rate:g}: vote leaves at least as much accuracy as logit",
-            None if vote is None or logit is None else vote >= logit,
-            f"{plain_percent(vote)} against {plain_percent(logit)}",
+            test.positive,
+            f"{plain_percent(vote)} against {plain_percent(logit)}; {test}",
         )
+
+
+def _tested(tests: Mapping[float, PairedTest], against: str = "against the others") -> str:
+    """What the tests say, behind the numbers."""
+    said = ", ".join(f"{rate:g}: {'no test' if test.p is None else p_value(test.p)}" for rate, test in tests.items())
+    return f"; {against} by text {said}" if said else ""
 
 
 def robust_accuracy(entry: RateNumbers, ensemble: str, attack: str) -> float | None:

@@ -86,7 +86,11 @@ _CHOSEN = (
     "no longer says so with the chosen word's β; p and β are estimates there, without the limits that a certificate "
     "needs."
 )
-_CLAIMS = "Compared as they are, without a test of significance. The paper had other models and data."
+_CLAIMS = (
+    "Held or not held with p < 0.05, else undecided: rates and ensembles are compared on the same texts, by McNemar's "
+    "exact test or by flipping signs; the divergence by its 95 % interval over resampled texts. No correction for many "
+    "comparisons. The paper had other models and data."
+)
 
 
 def masking_document(result: MaskingResult) -> Document:

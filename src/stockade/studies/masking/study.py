@@ -27,6 +27,7 @@ from stockade.studies.frame import Option, StudyResult, StudySpec, begin_study, 
 from stockade.studies.masking.analysis import MaskingNumbers, RateNumbers, UndefendedNumbers, analyse_rate
 from stockade.studies.masking.beta import TextEstimate, estimate_betas, read_estimates
 from stockade.studies.masking.claims import check_claims
+from stockade.studies.masking.texts import read_texts
 from stockade.studies.masking.victims import BARE, LEGACY, SOUND, MaskingInputs, Victim, in_ensemble
 from stockade.studies.records import FEW_TEXTS, AttackNumbers, read_numbers
 from stockade.workflows.attack.result import AttackResult
@@ -150,7 +151,18 @@ class MaskingResult(StudyResult[MaskingNumbers]):
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """What the paper claims, held against the numbers."""
-        return check_claims(self.numbers.rates, self.attacks)
+        texts = [
+            read_texts(
+                self.certificates(victim),
+                {
+                    ensemble: run
+                    for ensemble in victim.ensembles
+                    if isinstance(run := self.runs.get(f"{victim.name}/{ensemble}"), AttackResult)
+                },
+            )
+            for victim in self.masked
+        ]
+        return check_claims(self.numbers.rates, texts, self.attacks)
 
     @property
     def warnings(self) -> list[str]:

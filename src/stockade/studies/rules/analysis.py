@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stockade.report.numbers import Interval
-from stockade.studies.rules.outcomes import ALL, FAMILIES, HELD_OUT, Comparison, Outcomes
+from stockade.studies.rules.outcomes import ALL, FAMILIES, HELD_OUT, Comparison, FamiliesCompared, Outcomes
 from stockade.studies.transferability.matrix import OTHER
 
 FINAL = "-final"
@@ -63,6 +63,8 @@ class RulesNumbers:
         The same over the held-out targets.
     comparisons
         Mined rules against the others.
+    families_compared
+        Families of targets against each other, under the main rule set.
     universal
         Texts whose last version fools every target, though every target is right on the original.
     """
@@ -75,6 +77,7 @@ class RulesNumbers:
     budgets: Mapping[str, Mapping[str, Interval]]
     held_out_budgets: Mapping[str, Mapping[str, Interval]]
     comparisons: tuple[Comparison, ...]
+    families_compared: tuple[FamiliesCompared, ...]
     universal: tuple[str, ...]
 
 
@@ -124,8 +127,18 @@ def analyse(
         budgets=_by_budget(outcomes, shown, budgets, ALL),
         held_out_budgets=_by_budget(outcomes, shown, budgets, HELD_OUT) if HELD_OUT in groups else {},
         comparisons=tuple(_comparisons(outcomes, main, baselines, by_size, groups)),
+        families_compared=tuple(_families(outcomes, main, groups)),
         universal=outcomes.universal(main + FINAL),
     )
+
+
+def _families(outcomes: Outcomes, main: str, groups: Sequence[str]) -> Iterable[FamiliesCompared]:
+    """Every family with every other, but not the models that are of none."""
+    families = [group for group in groups if group not in (ALL, HELD_OUT, OTHER)]
+    for first in families if main in outcomes.rule_sets else ():
+        for second in families:
+            if first != second:
+                yield outcomes.compare_families(main, first, second)
 
 
 def _target(outcomes: Outcomes, target: str) -> TargetNumbers:

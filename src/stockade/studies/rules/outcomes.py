@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.records import Record
-from stockade.core.statistics import sign_flips
+from stockade.core.statistics import sign_flip_test, sign_flips
 from stockade.core.text import Text
 from stockade.experiment.store import Codec, Document
 from stockade.lexicon.rules import words_allowed
@@ -127,6 +127,29 @@ class Comparison:
     p: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class FamiliesCompared:
+    """Two families of targets under the same rules.
+
+    Parameters
+    ----------
+    first, second
+        The families.
+    texts
+        How many texts were attacked in both.
+    difference
+        The mean over texts of the share of the first family's targets that a text fools, less that of the second's.
+    p
+        Two-sided, by text: whether each text's difference could as well have the other sign.
+    """
+
+    first: str
+    second: str
+    texts: int
+    difference: float | None
+    p: float | None
+
+
 class Outcomes:
     """What every rule set did to every text of every target, as arrays.
 
@@ -234,6 +257,20 @@ class Outcomes:
             only=(int(ahead.sum()), int(behind.sum())),
             p=round(sign_flips(balance), 6) if both.any() else None,
         )
+
+    def compare_families(self, rule_set: str, first: str, second: str) -> FamiliesCompared:
+        """Two families of targets on the texts that were attacked in both, text by text."""
+        row = self._row(rule_set)
+        fooled, counted = self.fooled()[row], self.counted[row]
+        rates = [
+            shares(fooled[targets].T, counted[targets].T) for targets in (self._groups[first], self._groups[second])
+        ]
+        differences = rates[0] - rates[1]
+        measured = differences[np.isfinite(differences)]
+        if not measured.size:
+            return FamiliesCompared(first, second, 0, None, None)
+        p = round(sign_flip_test(measured.tolist(), self._seed), 6)
+        return FamiliesCompared(first, second, int(measured.size), round(float(measured.mean()), 6), p)
 
     def universal(self, rule_set: str) -> tuple[str, ...]:
         """The texts that every target gets right before and wrong after."""

@@ -40,8 +40,8 @@ _COMPARED = (
     "texts and are no independent trials."
 )
 _CLAIMS = (
-    "A claim that one is more than another holds or does not hold with p < 0.05, by text; otherwise it is undecided. "
-    "Claims about families are compared as they are."
+    "A claim that one is more than another is held or not held with p < 0.05, by text; otherwise it is undecided. "
+    "Families of models are compared on the same texts."
 )
 _BUDGETS = (
     "Success over all models if at most this share of the words may change, rounded down to whole words. The order of "

@@ -1,20 +1,20 @@
 """The main findings of the transfer paper (section 3.4), each tested on the numbers of a study.
 
-A finding holds if the difference it speaks of has the right sign and a p below 0.05 by resampled texts; it does not
-hold if the opposite difference has; otherwise it is undecided. The test is about the texts: other models of the same
+A finding is held if the difference it speaks of has the right sign and a p below 0.05 by resampled texts; it is not
+held if the opposite difference has; otherwise it is undecided. The test is about the texts: other models of the same
 kinds could differ. A finding about models or attacks that the study does not have is undecided, with that reason, and
 so is everything on a few texts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stockade.report.numbers import count, number, p_value, plain_percent
-from stockade.studies.claims import Claim
+from stockade.studies.claims import Claim, all_of, by_test
 from stockade.studies.records import FEW_TEXTS
 from stockade.studies.transfer.analysis import AttackTransfer, TransferNumbers
 from stockade.studies.transfer.rates import Comparison, Mask, Resampled
@@ -22,7 +22,6 @@ from stockade.studies.transfer.statistics import CHARACTER, FACTOR_ORDER, Effect
 from stockade.studies.transferability.matrix import BERT_FAMILY, traits_of
 from stockade.studies.transferability.resampling import centred_interval, differs_from_zero
 
-LEVEL = 0.05
 PRETRAINED = ("GloVe", "word2vec", "fastText", "ELMo", BERT_FAMILY)
 RANDOM = "Random"
 PWWS, GENETIC = "pwws", "genetic"
@@ -83,20 +82,6 @@ def _of_class(raw: Resampled, name: str) -> Models:
     return raw.among(lambda model: traits_of(model).input_class == name)
 
 
-def verdict(differences: Sequence[tuple[float | None, float | None]]) -> bool | None:
-    """Whether differences are positive: each with its p; None if that is not decided for all, and none is negative.
-
-    Parameters
-    ----------
-    differences
-        Each with its p, turned so that a positive one agrees with the claim.
-    """
-    decided = [(value, p) for value, p in differences if value is not None and p is not None and p < LEVEL]
-    if any(value < 0 for value, _ in decided):
-        return False
-    return True if differences and len(decided) == len(differences) else None
-
-
 def _factor_order(transfer: AttackTransfer) -> Claim:
     claim = "the input form has the greatest effect on transfer, then architecture, embedding, capacity"
     missing = [factor for factor in FACTOR_ORDER if not transfer.factors[factor].pairs]
@@ -110,7 +95,7 @@ def _factor_order(transfer: AttackTransfer) -> Claim:
         for order in transfer.order
         if order.p is not None
     )
-    holds = verdict([(order.difference["value"], order.p) for order in transfer.order])
+    holds = all_of(by_test(order.difference["value"], order.p) for order in transfer.order)
     return Claim(claim, holds, f"{effects}; {tests}")
 
 
@@ -120,7 +105,7 @@ def _lower(claim: str, rates: tuple[Resampled, Resampled], first: Mask, second: 
     if not all(raw.cells):
         return Claim(claim, None, f"there are no {kind} in this study" if not raw.cells[0] else "there are no others")
     difference = raw.difference["value"]
-    return Claim(claim, verdict([(None if difference is None else -difference, raw.p)]), _said(raw, clean))
+    return Claim(claim, by_test(None if difference is None else -difference, raw.p), _said(raw, clean))
 
 
 def _own_is_higher(raw: Resampled, clean: Resampled) -> Claim:
@@ -134,7 +119,7 @@ def _own_is_higher(raw: Resampled, clean: Resampled) -> Claim:
     above = sum(bool(row.size) and bool(mine > row.mean()) for mine, row in rows)
     said = _said(comparison, clean.compare(~raw.off_diagonal, raw.off_diagonal))
     numbers = f"{said}; above the mean of its row for {above} of {count(len(rows), 'model')}"
-    return Claim(claim, verdict([(comparison.difference["value"], comparison.p)]), numbers)
+    return Claim(claim, by_test(comparison.difference["value"], comparison.p), numbers)
 
 
 def _asymmetric(transfer: AttackTransfer) -> Claim:
@@ -145,7 +130,7 @@ def _asymmetric(transfer: AttackTransfer) -> Claim:
         f"mean difference {_points(asymmetry.mean_difference['value'])} over {count(asymmetry.pairs, 'pair')}, "
         f"{_points(asymmetry.by_chance)} if sources and targets change places at random; {p_value(asymmetry.p)}"
     )
-    return Claim(claim, True if asymmetry.p < LEVEL else None, numbers)
+    return Claim(claim, by_test(asymmetry.mean_difference["value"], asymmetry.p), numbers)
 
 
 def _pretrained(raw: Resampled) -> Claim:
@@ -161,10 +146,10 @@ def _pretrained(raw: Resampled) -> Claim:
     if not comparisons:
         missing = "pre-trained models" if random.any() else "word models that begin at random"
         return Claim(claim, None, f"there are no {missing} in this study")
-    differences = [(-(entry.difference["value"] or 0.0), entry.p) for entry in comparisons.values()]
+    verdicts = [by_test(-(entry.difference["value"] or 0.0), entry.p) for entry in comparisons.values()]
     random_rate = plain_percent(next(iter(comparisons.values())).second)
     parts = [f"{name} {plain_percent(entry.first)} ({_p(entry.p)})" for name, entry in comparisons.items()]
-    return Claim(claim, verdict(differences), f"as targets: {RANDOM} {random_rate}; {', '.join(parts)}")
+    return Claim(claim, all_of(verdicts), f"as targets: {RANDOM} {random_rate}; {', '.join(parts)}")
 
 
 def _spreads_more(numbers: TransferNumbers) -> Claim:
@@ -179,7 +164,7 @@ def _spreads_more(numbers: TransferNumbers) -> Claim:
         f"spread {family.spread:.3f} against {family.others_spread:.3f} on {count(family.texts, 'text')} "
         f"(0: one word, 1: all alike); {_p(family.p)}"
     )
-    return Claim(claim, verdict([(family.difference["value"], family.p)]), said)
+    return Claim(claim, by_test(family.difference["value"], family.p), said)
 
 
 def _overfits(raw: Mapping[str, Resampled]) -> Claim:
@@ -198,7 +183,7 @@ def _overfits(raw: Mapping[str, Resampled]) -> Claim:
         return Claim(claim, None, "no two models of the zoo differ in one factor and have a second training")
     p = differs_from_zero(first - second, first_drawn - second_drawn)
     numbers = f"mean effect of the factors {first:.3f} against {second:.3f}; {_p(p)}"
-    return Claim(claim, verdict([(difference["value"], p)]), numbers)
+    return Claim(claim, by_test(difference["value"], p), numbers)
 
 
 def _mean_effect(effects: Mapping[str, Effect]) -> tuple[float, NDArray[np.floating]]:

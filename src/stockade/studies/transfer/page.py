@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 _HIGHEST = 0.75
 """The rate of the deepest colour, the same on all maps so that they can be compared."""
 _CLAIMS = (
-    "Section 3.4 of the paper. A claim holds if its difference has the right sign and p < 0.05 by resampled texts, "
-    "does not hold if the opposite has, and is undecided otherwise. The test is about texts, not about other models. A "
-    "rate on all texts also counts what the target gets wrong anyway; the second rate does not."
+    "Section 3.4 of the paper. A claim is held if its difference has the right sign and p < 0.05 by resampled texts, "
+    "not held if the opposite has, and undecided otherwise. The test is about texts, not about other models. A rate "
+    "on all texts also counts what the target gets wrong anyway; the second rate does not."
 )
 _MATRIX = (
     "Rows are sources, columns are targets: the share of the source's adversarial texts that the target gets wrong, in "
