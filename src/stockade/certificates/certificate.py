@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from pydantic import TypeAdapter
+
 from stockade.certificates.evidence import read_evidence
 from stockade.core.seeds import derive_seed
 
@@ -59,6 +61,9 @@ class Certificate:
         return None if self.evidence is None else read_evidence(self.evidence).radius()
 
 
+_READER = TypeAdapter(Certificate)
+
+
 def text_fingerprint(text: str, premise: str | None) -> str:
     """Tells one text from another."""
     digest = hashlib.sha256()
@@ -74,9 +79,8 @@ def described(certificate: Certificate) -> dict[str, Any]:
 
 
 def from_description(description: Mapping[str, Any]) -> Certificate:
-    """The certificate again, from what `described` made."""
-    selection = description["selection"]
-    return Certificate(**{**description, "selection": None if selection is None else tuple(selection)})
+    """The certificate again, from what `described` made; a `ValueError` if that is something else."""
+    return _READER.validate_python(description)
 
 
 def seed_of_text(seed: int, method: str, example: str) -> int:

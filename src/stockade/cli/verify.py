@@ -15,9 +15,10 @@ import click
     "--trust-run", is_flag=True, help="Run code that the folder names (a python: model). Only if you trust it."
 )
 def command(run: Path, resample: bool, model: str | None, trust_run: bool) -> int:
-    """Check RUN. Exit code 1 if something does not hold.
+    """Check RUN. Exit code 0 if everything holds, 1 if something does not, 3 if results are missing.
 
-    Of an attack: re-score every success alone, compare it with the record, and the summary with the rows. Of
+    Of every job: that no text, label or row is missing, exchanged or changed, and that the summary follows from the
+    rows. Of an attack: re-score every success alone, and every clean text, and compare them with the record. Of
     certificates: compute every radius again from its evidence, without the model; with --resample ask the model about
     fresh copies too. Of any other job: its parts, and that its numbers follow from them.
     """
@@ -36,9 +37,7 @@ def command(run: Path, resample: bool, model: str | None, trust_run: bool) -> in
             raise OptionError("--resample is for certificates; verify always asks the model of an attack.")
         else:
             verification = result.verify(model, trust=trust_run)
-    for problem in verification.problems:
-        click.echo(problem)
-    count = len(verification.problems)
-    outcome = "all hold" if verification.holds else f"{count} problem{'' if count == 1 else 's'}"
-    click.echo(f"{verification.checked} results checked: {outcome}")
-    return 0 if verification.holds else 1
+    for sentence in (*verification.problems, *verification.incomplete):
+        click.echo(sentence)
+    click.echo(verification.sentence)
+    return verification.exit_code

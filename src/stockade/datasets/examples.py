@@ -16,7 +16,7 @@ from stockade.core.example import Example
 from stockade.core.text import Text
 from stockade.datasets.labels import align_labels
 from stockade.datasets.sampling import scan
-from stockade.datasets.source import DataSource, Label
+from stockade.datasets.source import DataSource, Label, Row
 from stockade.datasets.wording import listing, quote
 
 _MOST_CLASSES = 1_000
@@ -46,7 +46,15 @@ class ExampleSet:
     def __len__(self) -> int:
         return self.size
 
+    def committed(self) -> Iterator[tuple[str, str | None, str, str]]:
+        """Id, premise, text and class of each example in order: what a manifest commits to."""
+        return ((row.id, row.premise, row.text, self.labels[self.classes[row.label]]) for row in self._rows())
+
     def __iter__(self) -> Iterator[Example]:
+        for row in self._rows():
+            yield Example(row.id, Text.parse(row.text, row.premise), self.classes[row.label], self.target)
+
+    def _rows(self) -> Iterator[Row]:
         wanted = None if self.ids is None else frozenset(self.ids)
         left = self.size
         for row in self.source.rows():
@@ -56,7 +64,7 @@ class ExampleSet:
                 break
             if self.classes[row.label] == self.target:
                 continue
-            yield Example(row.id, Text.parse(row.text, row.premise), self.classes[row.label], self.target)
+            yield row
             left -= 1
             if not left:
                 return
@@ -152,13 +160,20 @@ class UnlabelledSet:
     def __len__(self) -> int:
         return self.size
 
+    def committed(self) -> Iterator[tuple[str, str | None, str, None]]:
+        """Id, premise and text of each example in order: what a manifest commits to."""
+        return ((row.id, row.premise, row.text, None) for row in self._rows())
+
     def __iter__(self) -> Iterator[UnlabelledExample]:
+        return (UnlabelledExample(row.id, Text.parse(row.text, row.premise)) for row in self._rows())
+
+    def _rows(self) -> Iterator[Row]:
         wanted = None if self.ids is None else frozenset(self.ids)
         count = 0
         for row in self.source.rows():
             if wanted is None or row.id in wanted:
                 count += 1
-                yield UnlabelledExample(row.id, Text.parse(row.text, row.premise))
+                yield row
         if count != self.size:
             raise has_changed(self.name, count, self.size)
 

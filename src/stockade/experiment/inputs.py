@@ -19,6 +19,7 @@ from stockade.defenses.chain import load_defenses
 from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.defenses.registry import NamedDefense
 from stockade.engine.batching import TuningMemory
+from stockade.experiment.integrity import commit
 from stockade.models.adapters import load_model
 from stockade.models.code import code_fingerprint
 from stockade.models.ensemble_reference import SCHEME, single_models
@@ -174,6 +175,7 @@ def describe_data(reference: object, examples: ExampleSet | UnlabelledSet) -> di
         "size": examples.size,
         "label_counts": dict(examples.label_counts),
         "ids": None if examples.ids is None else list(examples.ids),
+        "commitment": commit(examples.committed()),
     }
 
 

@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from stockade.core.errors import ResourceMissing, RunError
-from stockade.core.files import write_json
+from stockade.core.files import replace_file, write_json
 from stockade.core.trust import only_vouched
 from stockade.experiment.export import Layout
+from stockade.experiment.integrity import Verification
 from stockade.experiment.progress import Runtime
 from stockade.experiment.spec import Spec, references_in
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import (
+    DIGEST,
     LOCK,
     MANIFEST,
+    SUMMARY,
     Manifest,
     Workspace,
     check_trust,
@@ -34,19 +37,12 @@ if TYPE_CHECKING:
 
     from stockade.report.document import Document
 
-SUMMARY, REPORT = "summary.json", "report.html"
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """How many results were checked, and what does not hold."""
-
-    checked: int
-    problems: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        return not self.problems
+REPORT = "report.html"
+COMMITS_TO_NOTHING = (
+    "the folder was made by a version that recorded no commitment to its texts, so nobody can tell whether rows are "
+    "missing or were exchanged"
+)
+__all__ = ["DIGEST", "REPORT", "SUMMARY", "Result", "Verification", "Workflow"]
 
 
 class Result(ABC):
@@ -153,20 +149,74 @@ class Result(ABC):
         return type(self).open(target)
 
     def write_summary(self) -> None:
-        """Write `summary.json`."""
+        """Write `summary.json`, and beside it which rows it was made from."""
         write_json(self.folder / SUMMARY, self.summary)
+        replace_file(self.folder / DIGEST, self._write_digest)
 
-    def wrong_summary(self, part: str) -> list[str]:
-        """What is wrong with a part of the written summary, which must follow from the results."""
+    def _write_digest(self, path: Path) -> None:
+        path.write_text(f"{self.store.digest()}\n", encoding="ascii")
+
+    def verified(self, checked: int, problems: Iterable[str], incomplete: Iterable[str] = ()) -> Verification:
+        """What a check has shown, together with what every folder must be like.
+
+        Parameters
+        ----------
+        checked
+            How many results were checked.
+        problems, incomplete
+            What does not hold, and what could not be checked.
+        """
+        wrong, unfinished = [*problems], [*incomplete]
+        if not self.complete and not unfinished:
+            unfinished.append(f"the job is not finished: resume it with stockade resume {self.folder}")
+        if self._commits_to_nothing:
+            unfinished.append(COMMITS_TO_NOTHING)
+        elif not self.manifest.intact:
+            wrong.append(f"{MANIFEST} was changed: its checksum differs")
+        (wrong if self.complete else unfinished).extend(self._missing_files())
+        wrong += [*self._wrong_summary(), *self._wrong_rows()]
+        return Verification(checked, tuple(wrong), tuple(unfinished))
+
+    @property
+    def _commits_to_nothing(self) -> bool:
+        """Whether the folder was made before manifests had checksums and commitments."""
+        data = self.manifest.inputs.get("data")
+        committed = isinstance(data, Mapping) and "commitment" in data
+        return self.manifest.checksum is None and not committed and not (self.folder / DIGEST).exists()
+
+    def _missing_files(self) -> list[str]:
+        """What is not there of what is written when a job ends, or is interrupted by Ctrl-C."""
+        if not (self.folder / SUMMARY).exists():
+            return [f"{SUMMARY} is missing: the job was interrupted before its end"]
+        if not self._commits_to_nothing and not (self.folder / DIGEST).exists():
+            return [f"{DIGEST} is missing, which tells what rows the summary was made from"]
+        return []
+
+    def _wrong_summary(self) -> list[str]:
+        """What is wrong with the written summary; only the name of the folder in it may be an older one."""
         path = self.folder / SUMMARY
         if not path.exists():
-            return [f"{SUMMARY} is missing: the job was interrupted before its end"]
+            return []
         try:
             written = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             raise RunError(f"{path} cannot be read ({error}).") from None
-        same = isinstance(written, dict) and written.get(part) == json.loads(json.dumps(self.summary[part]))
-        return [] if same else [f"{SUMMARY} does not follow from the results"]
+        if not isinstance(written, dict):
+            raise RunError(f"{path} cannot be read (it is not a summary of Stockade).")
+        expected = json.loads(json.dumps(self.summary))
+        parts = {*written} if self._commits_to_nothing else {*expected, *written}
+        return [
+            f"{SUMMARY}: {part} does not follow from the results"
+            for part in sorted(parts - {"run"})
+            if written.get(part) != expected.get(part)
+        ]
+
+    def _wrong_rows(self) -> list[str]:
+        """Whether the stored rows are those that were there when the summary was written."""
+        path = self.folder / DIGEST
+        if not path.exists() or path.read_bytes().strip() == self.store.digest().encode():
+            return []
+        return [f"the stored rows are not those that the summary was made from: {DIGEST} differs"]
 
     def check_trust(self, trusted: bool, model: object = None) -> None:
         """Refuse to run code that only the folder names, unless the user trusts it.

@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
+from pydantic import ValidationError
+
 from stockade.core.errors import RunError
+from stockade.experiment.integrity import digest_rows
 
 FILE_NAME = "run.sqlite"
 SCHEMA = 2
@@ -46,6 +49,16 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredRow:
+    """One result as the store has it, with the columns beside its document."""
+
+    id: str
+    position: int
+    status: str
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
 class Codec(Generic[Value]):
     """How a kind of results becomes a JSON document and comes back."""
 
@@ -56,8 +69,12 @@ class Codec(Generic[Value]):
         """The result in a document; a document that holds something else is a `RunError`."""
         try:
             return self.decode(document)
+        except ValidationError as error:
+            first = error.errors()[0]
+            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise RunError(f"A result of this run cannot be read ({error!r}). Restore it from a copy.") from None
+            reason = repr(error)
+        raise RunError(f"A result of this run cannot be read ({reason}). Restore it from a copy.")
 
 
 class ResultStore:
@@ -198,6 +215,20 @@ class ResultStore:
             query = f"SELECT document FROM results WHERE part = ?{where} ORDER BY position, id"
             for row in self._rows(query, values):
                 yield self._document(row[0])
+
+    def rows(self, part: str) -> Iterator[StoredRow]:
+        """The rows of a part as they are stored, in the order of the data."""
+        query = "SELECT id, position, status, document FROM results WHERE part = ? ORDER BY position, id"
+        for identity, position, status, document in self._rows(query, (part,)):
+            try:
+                yield StoredRow(identity, position, status, json.loads(document))
+            except (ValueError, TypeError) as error:
+                raise self._damaged(error) from None
+
+    def digest(self) -> str:
+        """A hash of all results, but not of what they cost: a run that is repeated has the same."""
+        query = "SELECT part, id, position, status, document FROM results ORDER BY part, position, id"
+        return digest_rows(self._rows(query))
 
     def effort(self, part: str) -> Effort:
         """What a part has cost, over all sessions of an interrupted and resumed job."""

@@ -24,16 +24,19 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from stockade.core.errors import RunError
 from stockade.core.files import make_folder, read_json, unreadable, write_json
 from stockade.core.trust import untrusted
+from stockade.experiment.integrity import checksum
 from stockade.experiment.spec import Spec
 from stockade.experiment.store import SCHEMA, ResultStore, other_format
 from stockade.models.code import code_fingerprint
 
 MANIFEST, LOCK = "manifest.json", "run.lock"
+SUMMARY, DIGEST = "summary.json", "rows.sha256"
+"""The numbers, and a hash of the rows that they were computed from."""
 _PACKAGES = ("stockade", "torch", "transformers", "tokenizers", "numpy")
 _MOST_DIFFERENCES, _LONGEST_VALUE = 4, 40
 _OLDER_FILES = ("plan.json", "tune.json", "training.json")
 """What told format 1 of an evaluation or study, a search and a training from other folders."""
-_FILES = (MANIFEST, LOCK, "summary.json")
+_FILES = (MANIFEST, LOCK, SUMMARY, DIGEST)
 _DEEPEST_JOB = 4
 """How many folders a job inside a study or an evaluation is below it, at most."""
 Made = TypeVar("Made")
@@ -52,6 +55,8 @@ class Manifest(BaseModel):
         Fingerprints, classes, sizes and sampled ids of the models and data.
     created, versions, platform
         When, and with what, the job was begun.
+    checksum
+        Of all the rest; None in folders of versions that made none.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -63,6 +68,7 @@ class Manifest(BaseModel):
     platform: str
     spec: Mapping[str, Any]
     inputs: Mapping[str, Any]
+    checksum: str | None = None
 
     @classmethod
     def of(cls, spec: Spec, inputs: Mapping[str, Any]) -> Manifest:
@@ -74,7 +80,16 @@ class Manifest(BaseModel):
             platform=platform.platform(),
             spec=spec.described(),
             inputs=json.loads(json.dumps(inputs)),
-        )
+        ).sealed()
+
+    @property
+    def intact(self) -> bool:
+        """Whether it says what it said when its checksum was made; not, if it has none."""
+        return self.checksum == checksum(self.described())
+
+    def sealed(self) -> Manifest:
+        """The same with the checksum of what it says now."""
+        return self.model_copy(update={"checksum": checksum(self.described())})
 
     def described(self) -> dict[str, Any]:
         """As `manifest.json` holds it."""
@@ -115,8 +130,11 @@ def begin(folder: Path, spec: Spec, inputs: Mapping[str, Any], *, resume: bool) 
             check_same(folder, recorded, spec, manifest.inputs)
             free = {name: value for name, value in manifest.spec.items() if name in spec.free}
             manifest = recorded.model_copy(update={"spec": {**recorded.spec, **free}})
+            manifest = manifest.sealed() if recorded.intact else manifest  # what was changed by hand stays changed
             if manifest != recorded:
                 write_json(folder / MANIFEST, manifest.described())
+            for file in (SUMMARY, DIGEST):  # what an earlier session wrote will not be true of the rows to come
+                (folder / file).unlink(missing_ok=True)
         else:
             refuse_existing(folder)
             write_json(folder / MANIFEST, manifest.described())
@@ -169,13 +187,22 @@ def check_same(folder: Path, recorded: Manifest, spec: Spec, inputs: Mapping[str
     if recorded.kind != spec.kind:
         raise RunError(f"{folder} holds a job of the kind {recorded.kind}, not {spec.kind}. Choose another folder.")
     # As recorded, not as read: what a spec says of the files it uses must be what it was.
-    before = {**spec.decisive(recorded.spec), **dict(recorded.inputs)}
-    differing = differences(_without_code(before), _without_code({**spec.decisive(spec.described()), **dict(inputs)}))
+    before = {**spec.decisive(recorded.spec), **_without_commitment(recorded.inputs)}
+    now = {**spec.decisive(spec.described()), **_without_commitment(inputs)}
+    differing = differences(_without_code(before), _without_code(now))
     if differing is not None:
         raise RunError(
             f"{folder} was made with another configuration: {differing}. Resume with the same options, models and "
             "data, or use another folder."
         )
+
+
+def _without_commitment(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What was found behind the names, but for the hash of it all: fingerprint and options say better what differs."""
+    data = inputs.get("data")
+    if not isinstance(data, Mapping):
+        return dict(inputs)
+    return {**inputs, "data": {name: value for name, value in data.items() if name != "commitment"}}
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:

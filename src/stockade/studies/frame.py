@@ -243,12 +243,11 @@ class StudyResult(Result, Generic[AnyNumbers]):
             Whether code that the folder names, such as a `python:` model, may be run.
         """
         self.check_trust(trust, model)
-        checked, problems = 0, self._summary_problems()
+        runs = Verification(0, ())
         for name, run in self.runs.items():
             inner = run.verify(model.get(name) if isinstance(model, Mapping) else model, trust=trust)
-            checked += inner.checked
-            problems += [f"{name}: {problem}" for problem in inner.problems]
-        return Verification(checked, tuple(problems))
+            runs = runs.with_part(name, inner)
+        return self.verified(runs.checked, runs.problems, runs.incomplete)
 
     def write_summary(self) -> None:
         """Write `summary.json`, and the page as HTML and Markdown, into the folder."""
@@ -256,14 +255,6 @@ class StudyResult(Result, Generic[AnyNumbers]):
         document = self.document()
         for format, name in REPORTS.items():
             document.write(self.folder / name, format)
-
-    def _summary_problems(self) -> list[str]:
-        """What is wrong with the written summary; the name of the folder in it may be an older one."""
-        parts = [part for part in self.summary if part != "run"]
-        wrong = [part for part in parts if self.wrong_summary(part)]
-        if len(wrong) == len(parts):
-            return self.wrong_summary(parts[0])
-        return [f"{SUMMARY}: {part} does not follow from the results" for part in wrong]
 
 
 @contextmanager

@@ -130,8 +130,8 @@ def test_attention_of_the_page_is_that_of_the_model(finished: AttentionResult) -
 def test_verify_reads_the_runs_the_measurements_and_the_summary(copied: Path, finished: AttentionResult) -> None:
     verification = opened(copied).verify()
     assert verification.holds
-    successes = [record for run in finished.runs.values() for record in run.records(status="success")]
-    assert verification.checked == len(successes) > 0
+    records = [record for run in finished.runs.values() for record in run.records()]
+    assert verification.checked == len(records) > 0
     example = finished.numbers.models["bert"].examples[0].id
     with sqlite3.connect(copied / "run.sqlite") as connection:
         (document,) = connection.execute(

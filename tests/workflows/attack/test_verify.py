@@ -29,6 +29,7 @@ from tests.workflows.evaluate.kit import Noisy
 
 LABELS = ("negative", "positive", "neutral")
 EDITS = (Edit("replace", 1, "great", "big"),)
+GREAT = float(np.log(4))
 TOY = replace(make_attack("pwws"), key="toy")
 
 
@@ -49,13 +50,19 @@ class Turning:
         return np.array([[0.8 if label == one else 0.1 for label in self.labels] for one in said])
 
 
-def run_of(folder: Path, targeted: str | None = None, fingerprint: str | None = None, **fields: Any) -> AttackResult:
+def run_of(
+    folder: Path,
+    targeted: str | None = None,
+    fingerprint: str | None = None,
+    labels: Sequence[str] = LABELS,
+    **fields: Any,
+) -> AttackResult:
     """A finished run with one success on "a great film", which is positive: "a big film" was said to be negative."""
     spec = AttackSpec.of(model=len, data=[], attacks=(TOY,), targeted=targeted, similarity=False)
-    model = {"reference": "toy", "labels": list(LABELS), "deterministic": True, "fingerprint": fingerprint}
+    model = {"reference": "toy", "labels": list(labels), "deterministic": True, "fingerprint": fingerprint}
     data = {"reference": "toy", "fingerprint": "", "rows": 1, "size": 1, "label_counts": {}, "ids": None}
     with begin(folder, spec, {"model": model, "data": data, "neighbours": None}, resume=False) as workspace:
-        success = record(0, "success", **{"edits": EDITS, **fields})
+        success = replace(record(0, "success"), **{"edits": EDITS, "perturbed_percent": 100 / 3, **fields})
         workspace.store.add("toy", success.id, CODEC.encode(success), status=success.status)
         result = AttackResult.of(workspace)
         result.write_summary()
@@ -74,8 +81,8 @@ def draws(fooling: str, hits: int) -> Turning:
 
 
 def victim() -> WeightVictim:
-    """Says of "a big film" what the record says: negative with 0.6."""
-    return WeightVictim({"big": -float(np.log(1.5)), "great": 2.0})
+    """Says what the record says: of "a big film" negative with 0.6, of "a great film" positive with 0.8."""
+    return WeightVictim({"big": -float(np.log(1.5)), "great": GREAT})
 
 
 @pytest.mark.parametrize(("hits", "holds"), [(20, True), (4, True), (3, False), (0, False)])
@@ -110,20 +117,25 @@ def test_the_draws_of_a_defended_model_differ(tmp_path: Path) -> None:
 def test_a_deterministic_model_must_say_the_same_again(tmp_path: Path) -> None:
     run = run_of(tmp_path)
     assert problems(run, victim()) == []
-    assert problems(run, WeightVictim({"big": 1.0})) == ["recorded negative, now positive"]
-    assert problems(run, WeightVictim({"big": -0.41})) == ["the scores differ from the recorded ones"]
+    assert problems(run, WeightVictim({"big": 1.0, "great": GREAT})) == ["recorded negative, now positive"]
+    (clean,) = problems(run, WeightVictim({"big": -float(np.log(1.5)), "great": 2.0}))
+    assert clean == "the scores of the clean text differ from the recorded ones"
+    assert problems(run, WeightVictim({"big": -0.41, "great": GREAT})) == ["the scores differ from the recorded ones"]
 
 
 def test_a_pair_is_asked_about_with_its_premise(tmp_path: Path) -> None:
-    model = RandomVictim(classes=2)
-    row = model.predict_proba([("it rains", "a big film")])[0]
-    said = model.labels[int(row.argmax())]
+    model = RandomVictim(seed=1, classes=2)
+    clean, row = model.predict_proba([("it rains", "a great film"), ("it rains", "a big film")])
+    assert clean.argmax() != row.argmax()
     fields: dict[str, Any] = {
         "premise": "it rains",
-        "adversarial_prediction": said,
+        "label": model.labels[int(clean.argmax())],
+        "original_prediction": model.labels[int(clean.argmax())],
+        "original_scores": tuple(clean.tolist()),
+        "adversarial_prediction": model.labels[int(row.argmax())],
         "adversarial_scores": tuple(row.tolist()),
     }
-    assert problems(run_of(tmp_path, **fields), model) == []
+    assert problems(run_of(tmp_path, labels=model.labels, **fields), model) == []
 
 
 def test_edits_must_lead_from_the_original_to_the_text(tmp_path: Path) -> None:
@@ -132,7 +144,24 @@ def test_edits_must_lead_from_the_original_to_the_text(tmp_path: Path) -> None:
 
 
 def test_the_true_label_is_no_success(tmp_path: Path) -> None:
-    assert problems(run_of(tmp_path, label="negative"), victim()) == ["the recorded prediction is the true label"]
+    found = problems(run_of(tmp_path, label="negative"), victim())
+    assert "the recorded prediction is the true label" in found
+    assert "recorded as success, and the model said positive of the clean text" in found
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"adversarial_prediction": "neutral"}, "the adversarial scores do not say neutral"),
+        ({"original_prediction": "neutral"}, "the original scores do not say neutral"),
+        ({"status": "failed"}, "recorded as failed, with the adversarial text a big film"),
+        ({"status": "skipped"}, "recorded as skipped, and the model said positive of the clean text"),
+        ({"reason": "too long"}, "recorded as success, and the reason is too long"),
+        ({"perturbed_percent": 10.0}, "recorded 10.0 % changed words, and there are 1 edits of 3"),
+    ],
+)
+def test_the_fields_of_a_record_must_fit_together(tmp_path: Path, fields: dict[str, Any], problem: str) -> None:
+    assert problem in problems(run_of(tmp_path, **fields), victim())
 
 
 def test_another_model_is_noticed(tmp_path: Path) -> None:
@@ -146,7 +175,7 @@ def test_a_summary_that_does_not_follow_from_the_results_is_noticed(tmp_path: Pa
     written = json.loads(path.read_text())
     written["attacks"]["toy"]["succeeded"] = 7
     path.write_text(json.dumps(written))
-    assert problems(run, victim()) == [f"{SUMMARY} does not follow from the results"]
+    assert problems(run, victim()) == [f"{SUMMARY}: attacks does not follow from the results"]
     path.write_text("{")
     with pytest.raises(RunError, match="cannot be read"):
         run.verify(victim())

@@ -169,7 +169,7 @@ TAMPERINGS: list[tuple[Change, str]] = [
     ),
     (lambda entry: entry["evidence"]["tally"].update(counts=[0, 99]), "the evidence makes no sense"),
     (lambda entry: entry.update(evidence=None), "a certificate without evidence"),
-    (lambda entry: entry.update(id="99"), "the run has no text of this number"),
+    (lambda entry: entry.update(id="99"), "the rows are not about the texts that the run committed to"),
 ]
 
 
@@ -198,7 +198,8 @@ def test_a_summary_that_does_not_follow_is_noticed(tmp_path: Path) -> None:
     summary = json.loads(path.read_text())
     summary["methods"]["ranmask-gap"]["median_radius"] += 1
     path.write_text(json.dumps(summary))
-    assert CertifyResult.open(tmp_path / "run").verify().problems == ("summary.json does not follow from the results",)
+    problems = CertifyResult.open(tmp_path / "run").verify().problems
+    assert problems == ("summary.json: methods does not follow from the results",)
 
 
 def test_certificates_are_checked_without_torch(whole: CertifyResult) -> None:

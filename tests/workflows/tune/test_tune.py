@@ -288,7 +288,7 @@ def test_verify_rates_the_best_again_and_notices_what_was_changed(tmp_path: Path
     tuned.store.replace("trials", [("0", changed)])
     problems = st.load(tmp_path / "t").verify(VICTIM).problems
     assert "trial 0: the objective does not follow from the accuracies" in problems
-    assert "summary.json does not follow from the results" in problems
+    assert "summary.json: trials does not follow from the results" in problems
 
 
 def _write_victim(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

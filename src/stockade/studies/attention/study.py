@@ -196,7 +196,7 @@ class AttentionResult(StudyResult[AttentionNumbers]):
         """
         verification = super().verify(model, trust=trust)
         problems = [f"{name}: {problem}" for name in self.victims for problem in self._not_measured(name)]
-        return Verification(verification.checked, (*verification.problems, *problems))
+        return verification.with_problems(problems)
 
     def make_document(self) -> Document:
         """The page: models, success rates, claims, attention, embeddings, Theorem 1, raters."""

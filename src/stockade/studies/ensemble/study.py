@@ -338,7 +338,7 @@ class EnsembleResult(StudyResult[EnsembleNumbers]):
             for entry in self.selections
             if self.search.choice(entry.members).fitness != entry.fitness
         ]
-        return Verification(verification.checked + len(self.selections), (*verification.problems, *wrong))
+        return verification.with_problems(wrong, checked=len(self.selections))
 
     def make_document(self) -> Document:
         """The page: transfer against size, fitness and its bounds, the paper's lists, claims."""

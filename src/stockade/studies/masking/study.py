@@ -241,7 +241,7 @@ class MaskingResult(StudyResult[MaskingNumbers]):
         verification = super().verify(None if model is None else by_run, trust=trust)
         problems = [f"{victim.name}: {problem}" for victim in self.masked for problem in self._wrong_estimates(victim)]
         estimates = sum(map(len, self.estimates.values()))
-        return Verification(verification.checked + estimates, (*verification.problems, *problems))
+        return verification.with_problems(problems, checked=estimates)
 
     def _wrong_estimates(self, victim: Victim) -> Iterator[str]:
         """Where estimates of β are missing, or do not fit the texts that were certified."""

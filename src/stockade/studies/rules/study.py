@@ -162,7 +162,7 @@ class RulesResult(StudyResult[RulesNumbers]):
         for entry in self.sets:
             if entry.file is not None and not _is_same(entry):
                 problems.append(f"{entry.key}: {entry.file} is not the file that was applied")
-        return Verification(verification.checked, (*verification.problems, *problems))
+        return verification.with_problems(problems)
 
     def make_document(self) -> Document:
         """The page: families, held-out models, claims, sizes, budgets, universal texts, rules."""

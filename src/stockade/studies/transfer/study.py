@@ -269,7 +269,7 @@ class TransferResult(StudyResult[TransferNumbers]):
             if texts != CLEAN and list(answers.ids) != sampled.get(texts)
         ]
         cells = sum(len(said) for said in self.predictions.values())
-        return Verification(verification.checked + cells, (*verification.problems, *problems))
+        return verification.with_problems(problems, checked=cells)
 
     def make_document(self) -> Document:
         """The page: the matrix, factors, classes, asymmetry, universal examples, words, claims."""

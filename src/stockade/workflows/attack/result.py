@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pydantic import TypeAdapter
+
 from stockade.core.records import Record, Status
-from stockade.core.text import Edit
 from stockade.experiment.export import Layout
 from stockade.experiment.result import Result, Verification
 from stockade.experiment.spec import Spec
@@ -30,15 +31,7 @@ def as_row(record: Record) -> dict[str, Any]:
     return row
 
 
-def _read(document: Mapping[str, Any]) -> Record:
-    fields = dict(document)
-    fields["edits"] = tuple(Edit(**edit) for edit in fields["edits"])
-    for name in ("original_scores", "adversarial_scores"):
-        fields[name] = None if fields[name] is None else tuple(fields[name])
-    return Record(**fields)
-
-
-CODEC = Codec(as_row, _read)
+CODEC = Codec(as_row, TypeAdapter(Record).validate_python)
 
 
 class AttackResult(Result):

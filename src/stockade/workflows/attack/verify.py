@@ -1,22 +1,29 @@
 """Check an attack against its model: every success must fool the model again, every number follow from the rows.
 
-A randomised model is asked many times, with fresh random choices.
+A randomised model is asked many times about successes, with fresh random choices. One that always answers the same is
+asked about the clean texts as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
 from stockade.attacks.trial import DRAWS
-from stockade.core.errors import SearchStopped
+from stockade.core.errors import ModelError, SearchStopped, StockadeError
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier
+from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.records import Record
 from stockade.core.seeds import derive_seed
-from stockade.core.text import Text
+from stockade.core.text import Text, TextInput
 from stockade.defenses.defended import Defended
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Confirm, Draw
 from stockade.experiment.inputs import fingerprint_of
+from stockade.experiment.integrity import RowFields, check_rows
 from stockade.experiment.pool import ModelPool
 from stockade.experiment.result import Verification
 from stockade.models.language import LanguageModels
@@ -25,47 +32,102 @@ from stockade.workflows.attack.result import AttackResult
 _TOLERANCE = 1e-3
 _FEWEST_HITS = 4
 """A text that fools in half of all draws has fewer hits among 20 once in 800 times."""
+_BATCH = 32
+_FIELDS = RowFields(part="attack", text="original")
 
 
 def verify_attack(result: AttackResult, model: object = None, trust: bool = False) -> Verification:
-    """Ask the model again about every success, alone, and compare labels, scores, edits and the summary."""
+    """Ask the model again about every success, alone, and about every clean text, and compare what it says, the edits
+    and the summary with the record; check that no row is missing or was exchanged.
+    """
     spec = result.spec
     result.check_trust(trust, model)
     pool = ModelPool({"": spec.model if model is None else model}, spec.model_options, language=spec.language)
     classifier = pool.defended("", spec.defenses, seed=spec.seed)
-    problems = result.wrong_summary("attacks")
+    rows = {attack: result.store.rows(attack) for attack in result.attacks}
+    stored = check_rows(rows, _FIELDS, result.manifest.inputs["data"], result.store.parts())
+    problems = [*stored.problems]
     if fingerprint_of(classifier) != result.manifest.inputs["model"]["fingerprint"]:
         problems.append("the model is not the one that was attacked: its fingerprint differs")
-    checked = 0
-    for record in result.records(None, "success"):
-        checked += 1
-        problems += [
-            f"{record.attack}, example {record.id}: {problem}"
-            for problem in _problems(record, classifier, spec.targeted)
-        ]
-    return Verification(checked, tuple(problems))
+    for record in result.records():
+        wrong = [*_inconsistencies(record, result.labels, spec.targeted)]
+        if record.status == "success":
+            wrong += _problems(record, classifier, spec.targeted)
+        problems += [f"{record.attack}, example {record.id}: {problem}" for problem in wrong]
+    if classifier.deterministic:
+        problems += _changed_answers(result, classifier)
+    return result.verified(stored.checked, problems, stored.incomplete)
 
 
-def _problems(record: Record, classifier: Classifier, targeted: str | None) -> list[str]:
-    problems = []
+def _inconsistencies(record: Record, labels: Sequence[str], targeted: str | None) -> Iterator[str]:
+    """Where the fields of a record contradict each other."""
+    for scores, prediction, which in (
+        (record.original_scores, record.original_prediction, "original"),
+        (record.adversarial_scores, record.adversarial_prediction, "adversarial"),
+    ):
+        if (None if scores is None else dict(enumerate(labels)).get(Scores(scores).label)) != prediction:
+            yield f"the {which} scores do not say {prediction}"
+    right = record.original_prediction == record.label
+    if (record.status in ("success", "failed") and not right) or (record.status == "skipped" and right):
+        yield f"recorded as {record.status}, and the model said {record.original_prediction} of the clean text"
+    if (record.status == "success") != (record.adversarial is not None):
+        yield f"recorded as {record.status}, with the adversarial text {record.adversarial}"
+    if (record.status == "success") != (record.reason is None):
+        yield f"recorded as {record.status}, and the reason is {record.reason}"
+    if record.status == "success" and record.adversarial_prediction == record.label:
+        yield "the recorded prediction is the true label"
+    if record.status == "success" and targeted is not None and record.adversarial_prediction != targeted:
+        yield f"the recorded prediction is not {targeted}, the target"
+
+
+def _problems(record: Record, classifier: Classifier, targeted: str | None) -> Iterator[str]:
+    """What the model and the edits say against a success."""
     if record.adversarial is None or record.adversarial_scores is None:
-        return ["a success without an adversarial text"]
+        return
     text = Text.parse(record.adversarial, record.premise)
+    words = len(Text.parse(record.original).words)
+    if abs((record.perturbed_percent or 0.0) - 100.0 * len(record.edits) / max(1, words)) > 1e-6:
+        yield f"recorded {record.perturbed_percent} % changed words, and there are {len(record.edits)} edits of {words}"
     if all(edit.op == "replace" for edit in record.edits) and not _edits_lead_to(record, text):
-        problems.append("the recorded edits do not lead from the original to the adversarial text")
+        yield "the recorded edits do not lead from the original to the adversarial text"
     if not classifier.deterministic:
         hits = _count_hits(classifier, text, record, targeted)
         if hits < _FEWEST_HITS:
-            problems.append(f"fooled the model in {hits} of {DRAWS} fresh draws only")
-    else:
-        scores = Scores(tuple(classifier.predict_proba([text.input])[0].tolist()))
-        if classifier.labels[scores.label] != record.adversarial_prediction:
-            problems.append(f"recorded {record.adversarial_prediction}, now {classifier.labels[scores.label]}")
-        elif max(abs(a - b) for a, b in zip(scores.probabilities, record.adversarial_scores, strict=True)) > _TOLERANCE:
-            problems.append("the scores differ from the recorded ones")
-    if record.adversarial_prediction == record.label:
-        problems.append("the recorded prediction is the true label")
+            yield f"fooled the model in {hits} of {DRAWS} fresh draws only"
+        return
+    scores = Scores(tuple(answers(classifier, [text.input])[0].tolist()))
+    if classifier.labels[scores.label] != record.adversarial_prediction:
+        yield f"recorded {record.adversarial_prediction}, now {classifier.labels[scores.label]}"
+    elif max(abs(a - b) for a, b in zip(scores.probabilities, record.adversarial_scores, strict=True)) > _TOLERANCE:
+        yield "the scores differ from the recorded ones"
+
+
+def _changed_answers(result: AttackResult, classifier: Classifier) -> list[str]:
+    """Where a model says something else of a clean text than it is recorded to have said."""
+    problems = []
+    answered = (record for record in result.records() if record.original_scores is not None)
+    while batch := list(islice(answered, _BATCH)):
+        rows = answers(classifier, [Text.parse(record.original, record.premise).input for record in batch])
+        for record, row in zip(batch, rows, strict=True):
+            recorded = np.array(record.original_scores)
+            if recorded.shape != row.shape or not np.allclose(row, recorded, rtol=0, atol=_TOLERANCE):
+                problems.append(
+                    f"{record.attack}, example {record.id}: the scores of the clean text differ from the recorded ones"
+                )
     return problems
+
+
+def answers(classifier: Classifier, inputs: Sequence[TextInput]) -> Probabilities:
+    """What a model says of texts; one that cannot be asked is an error of one sentence."""
+    try:
+        return classifier.predict_proba(inputs)
+    except StockadeError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"The model cannot be asked again: it raised {type(error).__name__} ({error}). Verify with a model that "
+            "answers: --model on the command line, result.verify(model) in Python."
+        ) from None
 
 
 def _count_hits(classifier: Classifier, text: Text, record: Record, targeted: str | None) -> int:
@@ -77,10 +139,10 @@ def _count_hits(classifier: Classifier, text: Text, record: Record, targeted: st
         filling=FillingService(language.make_masked_lm),
         embedding=EmbeddingService(language.make_encoder),
     )
-    (answers,) = scoring.answer_confirmations([request])
-    if isinstance(answers, SearchStopped):
+    (replies,) = scoring.answer_confirmations([request])
+    if isinstance(replies, SearchStopped):
         return 0
-    predictions = [classifier.labels[scores.label] for scores in answers]
+    predictions = [classifier.labels[scores.label] for scores in replies]
     return sum(label != record.label if targeted is None else label == targeted for label in predictions)
 
 

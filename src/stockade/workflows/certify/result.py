@@ -168,7 +168,7 @@ class CertifyResult(Result):
             return verification
         resampled = resample_certificates(self, model, trust=trust)
         problems = () if resampled.holds else (*resampled.refuted, resampled.sentence)
-        return Verification(verification.checked, (*verification.problems, *problems))
+        return verification.with_problems(problems)
 
     def __repr__(self) -> str:
         medians = {key: numbers["median_radius"] for key, numbers in self.summary["methods"].items()}

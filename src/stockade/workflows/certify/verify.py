@@ -19,6 +19,7 @@ from stockade.engine.scheduler import Scheduler, Search
 from stockade.engine.scoring import ScoringService
 from stockade.engine.services import innermost
 from stockade.experiment.inputs import fingerprint_of
+from stockade.experiment.integrity import RowFields, check_rows
 from stockade.experiment.pool import ModelPool
 from stockade.experiment.result import Verification
 from stockade.workflows.certify.result import CertifyResult, Context
@@ -26,20 +27,22 @@ from stockade.workflows.certify.result import CertifyResult, Context
 UNLIKELY = 1e-6
 """Copies refute a certificate if they would speak against a true one like this with a smaller probability."""
 
+_FIELDS = RowFields(part="method", text="text")
+
 
 def recompute(result: CertifyResult) -> Verification:
-    """Compute every certificate of a run again from its evidence, and the summary from the certificates."""
+    """Compute every certificate of a run again from its evidence, and the summary from the certificates; check that no
+    text is missing or was exchanged.
+    """
     by_method = result.contexts
-    problems, checked = [*_misnamed_methods(result, by_method)], 0
-    ids = result.manifest.inputs["data"]["ids"]
-    for certificate in result.records():
-        checked += 1
-        wrong = [*certificate_problems(certificate, by_method[certificate.method])]
-        if ids is not None and certificate.id not in ids:
-            wrong.append("the run has no text of this number")
-        problems += [f"{certificate.method}, example {certificate.id}: {problem}" for problem in wrong]
-    problems += result.wrong_summary("methods")
-    return Verification(checked, tuple(problems))
+    rows = {method: result.store.rows(method) for method in by_method}
+    stored = check_rows(rows, _FIELDS, result.manifest.inputs["data"], result.store.parts())
+    problems = [*_misnamed_methods(result, by_method), *stored.problems]
+    for method in by_method:
+        for certificate in result.records(method):
+            wrong = certificate_problems(certificate, by_method[method])
+            problems += [f"{method}, example {certificate.id}: {problem}" for problem in wrong]
+    return result.verified(stored.checked, problems, stored.incomplete)
 
 
 def _misnamed_methods(result: CertifyResult, by_method: Mapping[str, Context]) -> Iterator[str]:

@@ -228,12 +228,12 @@ class EvaluateResult(Result):
         trust
             Whether code that the folder names, such as a `python:` model, may be run.
         """
-        problems = self.wrong_summary("rows")
+        problems: list[str] = []
         models: Mapping[str, object] = {}
         self.check_trust(trust, model)
         if model is not None:
             models = dict(zip(self.grid.models, models_by_name(model).values(), strict=True))
-        checked = 0
+        cells = Verification(0, ())
         for key in self.cells():
             try:
                 run = self.run_of(key)
@@ -242,10 +242,8 @@ class EvaluateResult(Result):
                 continue
             if read_cell(run) != self.grid.cell(key):
                 problems.append(f"{key}: what the evaluation holds does not follow from the run")
-            verification = run.verify(models.get(key.model), trust=trust)
-            checked += verification.checked
-            problems += [f"{key}: {problem}" for problem in verification.problems]
-        return Verification(checked, tuple(problems))
+            cells = cells.with_part(key, run.verify(models.get(key.model), trust=trust))
+        return self.verified(cells.checked, (*problems, *cells.problems), cells.incomplete)
 
     def __repr__(self) -> str:
         worst = {f"{row.model}, {row.defense}": row.worst.robust_accuracy.value for row in self.analysis.measured}

@@ -279,10 +279,8 @@ class MineResult(Result):
         from stockade.workflows.mine.run import score_again
 
         self.check_trust(trust, model)
-        problems = self.wrong_summary("rules")
-        problems += self._wrong_rules()
         checked, differing = score_again(self, model)
-        return Verification(checked, (*problems, *differing))
+        return self.verified(checked, (*self._wrong_rules(), *differing))
 
     def _wrong_rules(self) -> list[str]:
         """What is wrong with the file of rules, which must follow from the results."""

@@ -125,7 +125,7 @@ class TuneResult(Result):
         """
         from stockade.workflows.tune.objective import Objective
 
-        problems = self.wrong_summary("trials")
+        problems: list[str] = []
         for trial in self.trials:
             if trial.clean is not None and trial.robust is not None:
                 expected = self.goal.value(trial.clean, trial.robust)
@@ -135,14 +135,14 @@ class TuneResult(Result):
         self.check_trust(trust, model)
         spec = self.spec if model is None else self.spec.changed({"model": model})
         if best is None or spec.lost_objects():
-            return Verification(len(self.trials), tuple(problems))
+            return self.verified(len(self.trials), problems)
         again = Objective(spec, Runtime()).rate(best.number, best.options)
         for name in ("clean", "robust"):
             before, now = getattr(best, name), getattr(again, name)
             # Scores move a little with the shape of a batch: a single text may change sides.
             if now is None or abs(before - now) > 1.5 / best.n:
                 problems.append(f"trial {best.number}: {name} accuracy was {before:.3f}, now {now}")
-        return Verification(len(self.trials), tuple(problems))
+        return self.verified(len(self.trials), problems)
 
     def __repr__(self) -> str:
         return f"TuneResult({str(self.folder)!r}, best_defense={self.best_defense!r})"
