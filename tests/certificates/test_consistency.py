@@ -106,12 +106,24 @@ def with_stakes_of_nothing(certificate: Certificate) -> Certificate:
     return with_evidence(certificate, dataclasses.replace(evidence, pilot=evidence.pilot[:0]))
 
 
-def bet_on_one_by_one(certificate: Certificate) -> Certificate:
+def with_a_longer_pilot(certificate: Certificate) -> Certificate:
+    """Twice the copies, with twice the votes: they chose the class as well, but should have ended before."""
     evidence = betting(certificate)
-    rounds = np.repeat(np.eye(2), np.maximum(1, evidence.rounds.sum(0).astype(int)), axis=0)
-    pilot = np.repeat(np.eye(2), certificate.selection or (), axis=0)
-    plan = dataclasses.replace(evidence.plan, copies_per_round=1)
-    return with_evidence(certificate, dataclasses.replace(evidence, plan=plan, pilot=pilot, rounds=rounds))
+    votes = tuple(2 * count for count in certificate.selection or ())
+    longer = dataclasses.replace(evidence, pilot=np.tile(evidence.pilot, (2, 1)))
+    return with_evidence(certificate, longer, selection=votes, copies=evidence.copies + len(longer.pilot))
+
+
+def bet_on_otherwise(certificate: Certificate) -> Certificate:
+    """On single copies where groups were chosen, and the other way round."""
+    evidence = betting(certificate)
+    size = evidence.distribution.group_size
+    single, groups = (dataclasses.replace(evidence.plan, copies_per_round=copies) for copies in (1, size))
+    if evidence.plan == groups:
+        rounds = np.repeat(np.eye(2), evidence.rounds.sum(0).astype(int), axis=0)
+        return with_evidence(certificate, dataclasses.replace(evidence, plan=single, rounds=rounds))
+    rounds = evidence.rounds[: len(evidence.rounds) // size * size].reshape(-1, size, 2).sum(1)
+    return with_evidence(certificate, dataclasses.replace(evidence, plan=groups, rounds=rounds))
 
 
 def looked_at_once_instead_of_bet_on(certificate: Certificate) -> Certificate:
@@ -187,7 +199,8 @@ FORGERIES: list[tuple[str, str, Forge, str]] = [
     (RANMASK, GAP, with_more_rounds, "the rounds do not end where the plan ends them"),
     (RANMASK, GAP, with_other_stakes, "other copies than those that chose the class"),
     (RANMASK, GAP, with_stakes_of_nothing, "other copies than those that chose the class"),
-    (RANMASK, GAP, bet_on_one_by_one, "looked at by another plan than the run's"),
+    (RANMASK, GAP, with_a_longer_pilot, "other copies than those that chose the class"),
+    (RANMASK, GAP, bet_on_otherwise, "looked at by another plan than the run's"),
     (RANMASK, GAP, looked_at_once_instead_of_bet_on, "looked at by another plan than the run's"),
     (RANMASK, GAP, curtailed_instead_of_bet_on, "looked at by another plan than the run's"),
     (RANMASK, GAP, chosen_against_the_votes, "another class was chosen"),
@@ -267,13 +280,13 @@ def test_a_run_that_records_another_defense_is_found_out() -> None:
 NONSENSE: list[tuple[dict[str, Any], str]] = [
     ({"randomizer": 0}, "The randomizer lies between 0 and 1"),
     ({"plan": {"alpha": 0.05, "most": 5000, "copies_per_round": 2}}, "no antithetic group of"),
-    ({"distribution": {"kind": "masking", "words": WORDS, "kept": 1}}, "no antithetic group of"),
+    ({"distribution": {"kind": "masking", "words": WORDS, "kept": 1}}, "is not one of groups of"),
     ({"distribution": {"kind": "magic"}}, 'There is no smoothing distribution "magic" (found: deletion, masking, syn'),
     ({"distribution": {"kind": "synonyms", "overlaps": [0.5]}}, "do not come in antithetic groups"),
     ({"rounds": "xx"}, "cannot be read"),
-    ({"counted": "probabilities"}, "cannot be read"),
+    ({"counted": "words"}, "cannot be read"),
     ({"chosen": 2}, "class 2 is none of them"),
-    ({"kind": "dealt"}, 'There is no evidence "dealt"'),
+    ({"kind": "betting"}, 'There is no evidence "betting"'),
 ]
 
 

@@ -32,13 +32,13 @@ VICTIM = WeightVictim({"good": 4.0, "bad": -4.0}, bias=0.1)
 LABELS = ("negative", "positive")
 LONG = "good fun and some bad jokes for all of us and many more good things to come " * 2
 EVERY_KIND = [
-    ("ranmask:rate=0.7", "ranmask-gap", LONG, "betting"),
-    ("ranmask:rate=0.7", "ranmask-gap:ensemble=probability", LONG, "betting"),
+    ("ranmask:rate=0.7", "ranmask-gap", LONG, "betting-2"),
+    ("ranmask:rate=0.7", "ranmask-gap:ensemble=probability", LONG, "betting-2"),
     ("ranmask:rate=0.7", "ranmask-lf:scheme=curtailed", LONG, "sampled"),
     ("ranmask:rate=0.7", "ranmask-gap:ensemble=probability,scheme=spending", LONG, "sampled"),
     ("ranmask:rate=0.7", "ranmask-exact", "good fun for all of us", "enumerated"),
     ("ranmask:rate=0.7", "ranmask-legacy:most=200,selection=50", LONG, "legacy"),
-    ("deletion:kept_chance=0.3", "deletion", LONG, "betting"),
+    ("deletion:kept_chance=0.3", "deletion", LONG, "betting-2"),
     ("deletion:kept_chance=0.3", "deletion:most=300", LONG, "sampled"),
     ("partition", "position-partition", LONG, "partition"),
     ("partition:by=hash", "hash-partition", LONG, "partition"),
@@ -88,7 +88,7 @@ def test_evidence_is_read_without_any_model() -> None:
     [
         (
             {"kind": "dealt"},
-            'There is no evidence "dealt" (found: betting, enumerated, legacy, partition, sampled): the',
+            'There is no evidence "dealt" (found: betting-2, enumerated, legacy, partition, sampled): the',
         ),
         ({}, "The evidence of a certificate cannot be read (KeyError('kind'))"),
         ({"kind": "partition", "counts": [1, 2]}, "The evidence of a certificate cannot be read (KeyError('chosen'))"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -47,8 +48,8 @@ class AntitheticDistribution(SmoothingDistribution, Protocol):
         ...
 
 
-@EVIDENCE.register("betting")
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@EVIDENCE.register("betting-2")
+@dataclass(frozen=True, eq=False, kw_only=True)
 class BettingEvidence:
     """Votes (or sums of probabilities) by round and class.
 
@@ -67,7 +68,8 @@ class BettingEvidence:
     counted : Counted
         Whether copies vote or their probabilities are averaged.
     pilot : Rounds
-        The rounds that chose the class; they only set the first stakes.
+        The copies that chose the class and what to bet on, one by one, group after group; they also set the first
+        stakes.
     rounds : Rounds
         The rounds that were bet on.
     """
@@ -91,9 +93,11 @@ class BettingEvidence:
             raise OptionError(f"A round of {size} copies is no antithetic group of {self.distribution}.")
         if self.pilot.shape[1] != self.rounds.shape[1] or not 0 <= self.chosen < self.rounds.shape[1]:
             raise OptionError(f"The rounds are not of the same classes, or class {self.chosen} is none of them.")
-        for rounds in (self.pilot, self.rounds):
-            if np.any(rounds < 0) or np.any(rounds.sum(1) > size + _ROUNDING):
-                raise OptionError(f"A round of {size} copies cannot cast the votes of one of the rounds.")
+        if len(self.pilot) % self.distribution.group_size:
+            raise OptionError(f"The pilot of {len(self.pilot)} copies is not one of groups of {self.distribution}.")
+        for rounds, copies in ((self.pilot, 1), (self.rounds, size)):
+            if np.any(rounds < 0) or np.any(rounds.sum(1) > copies + _ROUNDING):
+                raise OptionError(f"A round of {copies} copies cannot cast the votes of one of the rounds.")
 
     @property
     def classes(self) -> int:
@@ -107,17 +111,18 @@ class BettingEvidence:
     def alpha(self) -> float | None:
         return self.plan.alpha
 
-    @property
+    @cached_property
     def levels(self) -> tuple[Number, ...]:
         """All that the lead may have to exceed for what is said of a text, from the lowest up: of several statements in
         one order, each of which needs those before it, alpha is paid once.
         """
         return tuple(sorted({*radius_levels(self.distribution, self.rule), *self._insertion_levels}))
 
-    @property
+    @cached_property
     def test(self) -> BettingTest:
         """All bets, at the end."""
-        test = BettingTest(self.plan, self.rule, self.chosen, self.levels, self.pilot)
+        pilot = by_round(self.pilot, self.plan.copies_per_round)
+        test = BettingTest(self.plan, self.rule, self.chosen, self.levels, pilot)
         test.bet_on(self.rounds)
         return test
 
@@ -152,7 +157,7 @@ class BettingEvidence:
 
     def described(self) -> dict[str, Any]:
         return {
-            "kind": "betting",
+            "kind": "betting-2",
             "distribution": describe_distribution(self.distribution),
             "rule": self.rule,
             "plan": asdict(self.plan),
@@ -195,6 +200,12 @@ class BettingEvidence:
         what, totals = f"{self.copies:,} copies{groups}", self.rounds.sum(0).tolist()
         in_words = votes_by_class if self.counted == "votes" else means_by_class
         return in_words(labels, totals, self.copies, what)
+
+
+def by_round(copies: Rounds, copies_per_round: int) -> Rounds:
+    """The votes, or probabilities, of copies summed up by round."""
+    rounds: Rounds = copies.reshape(-1, copies_per_round, copies.shape[1]).sum(1)
+    return rounds
 
 
 def radius_levels(distribution: SmoothingDistribution, rule: Rule) -> tuple[Number, ...]:

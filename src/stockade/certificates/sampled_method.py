@@ -68,6 +68,8 @@ class SampledMethod:
         Whether copies vote or their probabilities are averaged.
     target : int, optional
         Stop when it is known whether the radius is at least this.
+    least_power : float
+        Stop when the estimated chance of a larger radius is less than this, with the scheme "betting".
     """
 
     sound: ClassVar[bool] = True
@@ -85,6 +87,7 @@ class SampledMethod:
     choose: Literal["votes", "label"] = "votes"
     ensemble: Literal["vote", "probability"] = "vote"
     target: int | None = None
+    least_power: float = 0.0005
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
@@ -101,6 +104,8 @@ class SampledMethod:
             )
         if self.target is not None and self.target < 0:
             raise OptionError(f"target is {self.target}, expected a radius from 0 up.")
+        if not 0 <= self.least_power < 1:
+            raise OptionError(f"least_power is {self.least_power}, expected a chance from 0 up, such as 0.001.")
 
     def check(self, classifier: Classifier) -> None:
         """Refuse a model that the method cannot certify, with the reason."""
