@@ -79,3 +79,14 @@ def test_without_javascript_a_searchable_table_is_whole_and_has_no_field(browser
     page.goto(rules_table().write(tmp_path / "page.html").as_uri())
     assert page.locator("tbody tr:visible").count() == 3
     assert page.locator("input[type=search]:visible").count() == 0
+
+
+def test_a_script_that_got_into_a_page_is_not_run(browser: Browser, tmp_path: Path) -> None:
+    path = every_block().write(tmp_path / "page.html")
+    injected = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
+    path.write_text(path.read_text().replace("<main>", f"<main>{injected}"))
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    assert page.title() == "title · Stockade"
+    assert page.locator("output").inner_text() == "3 shown"  # the page's own script does
+    page.close()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stockade.cli.screen import say
+
 if TYPE_CHECKING:
     from stockade.workflows.attack.result import AttackResult
     from stockade.workflows.certify.result import CertifyResult
@@ -79,7 +81,7 @@ def command(out: Path, limit: int, seed: int) -> None:
         "stockade ls attacks",
         "stockade ls defenses",
     )
-    screen.print(f"\nReport: {report}\nCertificates: {proved.folder / 'report.html'}\n", soft_wrap=True)
+    say("", f"Report: {report}", f"Certificates: {proved.folder / 'report.html'}", "")
     Document(title="Try next", blocks=tuple(Paragraph(f"  {line}") for line in commands)).to_terminal(screen)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stockade.cli.inputs import loading_options, model_options
+from stockade.cli.screen import say
 from stockade.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ def _refuse_unwritable(out: Path) -> None:
 
 
 def _print(fitted: Fitted, out: Path) -> None:
-    click.echo(
+    say(
         f"{out}: fitted on {fitted.clean} clean and {fitted.attacked} attacked texts. Of these it takes "
         f"{fitted.false_alarms} clean and {fitted.caught} attacked ones to be attacked; on new texts it is less exact."
     )
     if fitted.caught < fitted.attacked / 2:
-        click.echo("Most attacked texts pass it: try all features, more copies, or runs with more texts.")
-    click.echo(f"--defense route:detector={out}")
+        say("Most attacked texts pass it: try all features, more copies, or runs with more texts.")
+    say(f"--defense route:detector={out}")

@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+from stockade.cli.screen import say
+
 REQUIRED = (
     "torch",
     "transformers",
@@ -56,8 +58,8 @@ def command(as_json: bool) -> int:
             click.style("ok", fg="green") if check.ok else click.style("--", fg="red" if check.required else "yellow")
         )
         remedy = "" if check.ok or not check.remedy else f"  →  {check.remedy}"
-        click.echo(f"{mark}  {check.name:<{width}}  {check.state}{remedy}")
-    click.echo("Everything needed is here." if healthy else "Something needed is missing.")
+        say(f"{mark}  {check.name:<{width}}  {check.state}{remedy}")
+    say("Everything needed is here." if healthy else "Something needed is missing.")
     return 0 if healthy else 1
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from stockade.cli.screen import for_screen, say
+
 
 @click.command("export")
 @click.argument("run", type=click.Path(path_type=Path))
@@ -28,7 +30,7 @@ def command(run: Path, format_: str, out: Path | None, attack: str | None, metho
         all_rows, layout = exported(result, cells, part)
         rows = (row for row in all_rows if part is None or row[column] == part)
         if out is None:
-            export(rows, format_, sys.stdout.buffer, layout)
+            export(for_screen(rows, format_), format_, sys.stdout.buffer, layout)
             return
         count = export_to(rows, format_, out, layout)
-    click.echo(f"{count} rows written to {out}", err=True)
+    say(f"{count} rows written to {out}", err=True)

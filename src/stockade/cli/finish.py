@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-import click
-
 from stockade.cli.progress import watch
+from stockade.cli.screen import say
 from stockade.core.errors import InputError, OptionError
-from stockade.core.sanitize import terminal
 from stockade.experiment.progress import Observer
 from stockade.experiment.result import REPORT, Result
 from stockade.experiment.workspace import MANIFEST
@@ -34,8 +33,8 @@ def run_job(out: Path, start: Callable[[Observer], Result]) -> int:
             result = start(observer)
     except KeyboardInterrupt:
         begun = (out / MANIFEST).exists()
-        advice = f"resume with: stockade resume {out}" if begun else "nothing was begun."
-        click.echo(f"stockade: interrupted; {advice}", err=True)
+        advice = f"resume with: stockade resume {shlex.quote(str(out))}" if begun else "nothing was begun."
+        say(f"stockade: interrupted; {advice}", err=True)
         return EXIT_INTERRUPTED
     return report(result)
 
@@ -49,15 +48,14 @@ def report(result: Result) -> int:
 
     document = result.document()
     page = document.write(result.folder / REPORT)
-    screen = standard_output()
-    document.brief().to_terminal(screen)
-    screen.print(f"Results: {result.folder}  ·  report: {page}", soft_wrap=True, highlight=False)
+    document.brief().to_terminal(standard_output())
+    say(f"Results: {result.folder}  ·  report: {page}")
     problem = result.problem()
     if problem is not None:
         raise InputError(problem)
     shortfall = result.shortfall()
     if shortfall is not None:
-        click.echo(f"stockade: {terminal(shortfall)}", err=True)
+        say(f"stockade: {shortfall}", err=True)
         return EXIT_INCOMPLETE
     return 0
 

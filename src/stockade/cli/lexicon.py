@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from stockade.cli.screen import say
+
 if TYPE_CHECKING:
     from stockade.lexicon.neighbours import Observer
 
@@ -61,7 +63,7 @@ def build(
     with _watch() as observe:
         fitted, about = recipe.build(observe)
     write_neighbours(fitted, out, about)
-    click.echo(f"{len(fitted)} words written to {out}", err=True)
+    say(f"{len(fitted)} words written to {out}", err=True)
 
 
 @command.command("info")
@@ -77,16 +79,14 @@ def info(file: Path | None, words: tuple[str, ...], count: int) -> None:
 
     table = load_neighbours() if file is None else read_neighbours(file)
     content = read_artifact(ARTIFACT, MADE_BY) if file is None else file.read_bytes()
-    click.echo(
-        f"table         {file or 'built in'}, {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()}"
-    )
-    click.echo(f"words         {len(table):,}")
+    say(f"table         {file or 'built in'}, {len(content):,} bytes, sha256 {hashlib.sha256(content).hexdigest()}")
+    say(f"words         {len(table):,}")
     for key, value in sorted(table.about.items()):
         shown = ", ".join(value) if isinstance(value, list) else value
-        click.echo(f"{key.replace('_', ' '):<13} {shown}")
+        say(f"{key.replace('_', ' '):<13} {shown}")
     for word in words or EXAMPLES:
         near = "  ".join(f"{name} {cosine:.2f}" for name, cosine in table.neighbours(word, count=count))
-        click.echo(f"\n{word}\n    {near or 'not in the table'}")
+        say("", word, f"    {near or 'not in the table'}")
 
 
 @command.command("entities")
@@ -132,8 +132,8 @@ def entities(
     about |= {"data": source.name, "fingerprint": examples.fingerprint}
     EntityTable(table, {**about, "texts": dict(sorted(counts.texts.items())), "entities": counts.total}).write(out)
     for name, words in table.items():
-        click.echo(f"{name}\n    " + ("  ".join(f"{kind} {word}" for kind, word in words.items()) or "no entity"))
-    click.echo(f"{counts.total:,} named entities in {examples.size:,} texts; table written to {out}", err=True)
+        say(name, "    " + ("  ".join(f"{kind} {word}" for kind, word in words.items()) or "no entity"))
+    say(f"{counts.total:,} named entities in {examples.size:,} texts; table written to {out}", err=True)
 
 
 def _watched(items: Iterable[Item], total: int, observe: Observer | None) -> Iterator[Item]:

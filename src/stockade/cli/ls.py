@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stockade.cli.screen import say
+from stockade.core.sanitize import one_line
+
 if TYPE_CHECKING:
     from stockade.core.registry import Entry
 
@@ -24,16 +27,16 @@ def command(kind: str | None, as_json: bool) -> None:
         return
     for name, entries in listing.items():
         if kind is None:
-            click.secho(name, bold=True)
+            click.secho(one_line(name), bold=True)
         entries = _in_short(entries)
         width = max(len(entry["name"]) for entry in entries)
         for entry in entries:
-            click.echo(f"  {entry['name']:<{width}}  {entry['summary']}")
+            say(f"  {entry['name']:<{width}}  {entry['summary']}")
             if kind in ("attacks", "defenses", "certificates"):
                 task = "; attacks translators" if entry.get("task") == "translation" else ""
-                click.echo(f"  {'':<{width}}  {entry['paper']}; presets: {', '.join(entry['presets'])}{task}")
+                say(f"  {'':<{width}}  {entry['paper']}; presets: {', '.join(entry['presets'])}{task}")
                 options = ", ".join(f"{option}={_plain(default)}" for option, default in entry["options"].items())
-                click.echo(f"  {'':<{width}}  options: {options}")
+                say(f"  {'':<{width}}  options: {options}")
 
 
 def _attacks() -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from stockade import __version__
+from stockade.cli.screen import say
 from stockade.core.errors import StockadeError
 
 COMMANDS = (
@@ -82,5 +83,5 @@ def main() -> None:
 
 
 def _leave(message: str, code: int) -> None:
-    click.echo(message, err=True)
+    say(message, err=True)
     sys.exit(code)

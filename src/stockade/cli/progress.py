@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from stockade.cli.screen import say
+from stockade.core.sanitize import one_line
 from stockade.experiment.progress import Observer, Progress
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def watch() -> Iterator[Observer]:
     with _bars() as bars:
 
         def show(progress: Progress) -> None:
-            part = progress.part
+            part = one_line(progress.part)
             if part not in tasks:
                 tasks[part] = bars.add_task(
                     part, total=_UNITS, completed=int(_UNITS * progress.before), numbers="", units=""
@@ -42,7 +44,7 @@ def watch() -> Iterator[Observer]:
             bars.update(
                 tasks[part],
                 completed=_UNITS if progress.done >= progress.total else _UNITS * progress.share,
-                numbers=f"{seen}  {progress.note}".strip(),
+                numbers=one_line(f"{seen}  {progress.note}".strip()),
                 units=f"{progress.done}/{progress.total}",
             )
 
@@ -67,7 +69,7 @@ class Lines:
         self._last_line = now
         left = (1 - share) * (now - since) / max(share - before, 1e-9)
         how_far = f"{progress.done} of {progress.total} {progress.unit}"
-        print(f"stockade: {progress.part}: {how_far}, {_duration(left)} left", file=sys.stderr, flush=True)
+        say(f"stockade: {progress.part}: {how_far}, {_duration(left)} left", err=True)
 
 
 def _duration(seconds: float) -> str:

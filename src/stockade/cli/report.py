@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from stockade.cli.screen import say
+
 
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
@@ -25,4 +27,4 @@ def command(runs: tuple[Path, ...], format_: str, out: Path | None) -> None:
     target = out or results[0].folder / f"report.{format_}"
     with reading(results[0].folder):
         document_of(results).write(target, format_)
-    click.echo(str(target))
+    say(str(target))

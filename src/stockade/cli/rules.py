@@ -20,6 +20,7 @@ from stockade.cli.inputs import (
     speed_options,
 )
 from stockade.cli.rules_mine import explain, mine
+from stockade.cli.screen import for_screen, say
 from stockade.core.errors import InputError, OptionError
 
 if TYPE_CHECKING:
@@ -101,11 +102,11 @@ def apply(rules: Path, data: str, budget: float, models: tuple[str, ...], **opti
     changed: Counter[bool] = Counter()
     rows = _rows(applied, changed)
     if options["out"] is None:
-        export(rows, "csv", sys.stdout.buffer, layout)
+        export(for_screen(rows, "csv"), "csv", sys.stdout.buffer, layout)
     else:
         export_to(rows, "csv", options["out"], layout)
     written = "" if options["out"] is None else f", written to {options['out']}"
-    click.echo(f"{changed[True]:,} of {len(applied):,} texts changed{written}.", err=True)
+    say(f"{changed[True]:,} of {len(applied):,} texts changed{written}.", err=True)
     _report_idle_rules(applied)
     return 0
 
@@ -151,16 +152,14 @@ def _report_idle_rules(applied: AppliedRules) -> None:
     if unused:
         examples = "; ".join(f"{rule.label}: {rule.word} -> {rule.replacement}" for rule in unused[:_EXAMPLES])
         more = " …" if len(unused) > _EXAMPLES else ""
-        click.echo(
+        say(
             f"{len(unused):,} of {len(applied.rules):,} rules have a word that no text of their class contains: "
             f"{examples}{more}",
             err=True,
         )
     idle = sum(rule.salience <= 0 for rule in applied.rules.rules)
     if idle:
-        click.echo(
-            f"{idle:,} of {len(applied.rules):,} rules have no positive salience and are never applied.", err=True
-        )
+        say(f"{idle:,} of {len(applied.rules):,} rules have no positive salience and are never applied.", err=True)
 
 
 @command.command("test")

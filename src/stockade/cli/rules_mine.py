@@ -17,6 +17,7 @@ from stockade.cli.inputs import (
     refuse_beside_resume,
     seed_option,
 )
+from stockade.cli.screen import say
 from stockade.core.errors import OptionError
 
 _FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
@@ -137,4 +138,4 @@ def explain(rules: Path, data: str, top: int, limit: int | None, seed: int, out:
         document.print()
     else:
         document.write(out, _FORMATS[out.suffix.lower()])
-        click.echo(str(out))
+        say(str(out))

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from stockade.cli.inputs import column_options, data_options, label_names, refuse_beside_resume
+from stockade.cli.screen import say
 from stockade.core.errors import OptionError
 
 _SOURCES = ("glove", "word2vec", "fasttext", "elmo", "checkpoint")
@@ -128,7 +129,7 @@ def command(context: click.Context, /, data: str | None, **options: Any) -> int:
     )
     if code == 0 and os.environ.get("RANK", "0") == "0":
         if is_classifier(out):
-            click.echo(f"Next: stockade attack {out} {data} --attack pwws --limit 100")
+            say(f"Next: stockade attack {out} {data} --attack pwws --limit 100")
         if options["model"] is not None and not options["defenses"]:
             _warn_of_lost_defenses(Path(options["model"]), out)
     return code
@@ -141,7 +142,7 @@ def _warn_of_lost_defenses(before: Path, folder: Path) -> None:
     names = [defense.name for defense in load_defenses(before)]
     if names:
         flags = " ".join(f"--defense {name}" for name in names)
-        click.echo(f"{before} has a defense ({', '.join(names)}), {folder} has none: to keep it, train with {flags}")
+        say(f"{before} has a defense ({', '.join(names)}), {folder} has none: to keep it, train with {flags}")
 
 
 def _pairs(option: str, items: tuple[str, ...]) -> dict[str, str]:

@@ -20,6 +20,7 @@ from stockade.cli.inputs import (
     seed_option,
     speed_options,
 )
+from stockade.cli.screen import say
 from stockade.core.errors import OptionError
 
 if TYPE_CHECKING:
@@ -127,5 +128,5 @@ def command(context: click.Context, /, model: str | None, data: str | None, **op
 
     code = run_job(out, start)
     if code == 0:
-        click.echo(f"--defense {best[0]}")
+        say(f"--defense {best[0]}")
     return code

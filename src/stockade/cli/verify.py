@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from stockade.cli.screen import say
+
 
 @click.command("verify")
 @click.argument("run", type=click.Path(path_type=Path))
@@ -37,7 +39,5 @@ def command(run: Path, resample: bool, model: str | None, trust_run: bool) -> in
             raise OptionError("--resample is for certificates; verify always asks the model of an attack.")
         else:
             verification = result.verify(model, trust=trust_run)
-    for sentence in (*verification.problems, *verification.incomplete):
-        click.echo(sentence)
-    click.echo(verification.sentence)
+    say(*verification.problems, *verification.incomplete, verification.sentence)
     return verification.exit_code

@@ -6,20 +6,28 @@ Whatever does not fit is an error with its line, because a stray quote otherwise
 A tsv file comes in two kinds: with the same quoting, as spreadsheets and data frames write it, or with quotes that
 are just characters, as most corpora have it. It is read as quoted if the whole file makes sense that way, else as
 plain.
+
+In csv files of our own making cells that a spreadsheet would run begin with an apostrophe; it is taken off again.
 """
 
 from __future__ import annotations
 
 import csv
+import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 
 from stockade.core.errors import DataError
+from stockade.core.records import Record
+from stockade.core.sanitize import csv_text
 from stockade.datasets.streams import DataFile
 from stockade.datasets.wording import quote
 
+_RECORD = tuple(field.name for field in dataclasses.fields(Record))
+_OUR_COLUMNS = (_RECORD, ("id", "text", "label", "original", "changed"))
+"""Headers of the csv files that `stockade export` and `stockade rules apply` write for spreadsheets."""
 _LONGEST_CELL = 1 << 24
 """Sixteen million characters: no text is that long, but everything behind a quote that is never closed is."""
 
@@ -41,9 +49,12 @@ class DelimitedTable:
     def cells(self, wanted: tuple[str, ...]) -> Iterator[Sequence[object]]:
         pick = itemgetter(*(self.columns.index(column) for column in wanted))
         width = len(self.columns)
+        ours = self.columns in _OUR_COLUMNS or self.columns[1:] in _OUR_COLUMNS  # those of a study begin with `run`
         for number, (line, cells) in enumerate(self._body()):
             if len(cells) != width:
                 raise self._wrong_width(number, line, cells)
+            if ours:
+                cells = [csv_text(cell) for cell in cells]
             yield pick(cells) if len(wanted) > 1 else (pick(cells),)
 
     def place(self, number: int) -> str:

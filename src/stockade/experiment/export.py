@@ -1,4 +1,8 @@
-"""The rows of a result as JSON lines, CSV or Parquet."""
+"""The rows of a result as JSON lines, CSV or Parquet.
+
+JSON lines and Parquet hold every text to the letter. CSV is for spreadsheets: a cell that one would run as a formula
+begins with an apostrophe, which `core.sanitize.csv_text` takes off.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from stockade.core.errors import OptionError, unknown_name
+from stockade.core.sanitize import csv_cell, json_line
 
 Row = Mapping[str, Any]
 
@@ -70,18 +75,9 @@ def export_to(rows: Iterable[Row], format: str, path: Path, layout: Layout) -> i
 def _jsonl(rows: Iterable[Row], stream: IO[bytes], layout: Layout) -> int:
     count = 0
     for row in rows:
-        stream.write(json.dumps(row, ensure_ascii=not _encodable(row)).encode() + b"\n")
+        stream.write(json_line(json.dumps(row, ensure_ascii=False)).encode() + b"\n")
         count += 1
     return count
-
-
-def _encodable(row: Row) -> bool:
-    """Whether the texts can be written as UTF-8; lone surrogates cannot, they are written as escapes."""
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _csv(rows: Iterable[Row], stream: IO[bytes], layout: Layout) -> int:
@@ -90,7 +86,8 @@ def _csv(rows: Iterable[Row], stream: IO[bytes], layout: Layout) -> int:
     writer.writeheader()
     count = 0
     for row in rows:
-        writer.writerow(_with_json(row, layout.nested))
+        cells = _with_json(row, layout.nested)
+        writer.writerow({name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in cells.items()})
         count += 1
     text.detach()
     return count

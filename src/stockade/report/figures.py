@@ -32,6 +32,9 @@ _VARIABLES = {
     **{colour: f"--plot-{number}" for number, colour in enumerate(PALETTE, 1)},
 }
 _COLOUR = re.compile("|".join(_VARIABLES))
+_STYLE = re.compile(r"\s*<defs>\s*<style[^>]*>[^<]*</style>\s*</defs>")
+_JOINED = '<svg stroke-linejoin="round" stroke-linecap="butt" '
+"""What matplotlib writes into a style sheet, as attributes: a page allows no style sheet but its own."""
 _LONGEST_NAME = 48
 
 
@@ -81,7 +84,7 @@ def draw_figure(name: str, size: tuple[float, float], draw: Callable[[Figure], N
         draw(figure)
         stream = io.StringIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
-    svg = stream.getvalue()
+    svg = _STYLE.sub("", stream.getvalue()).replace("<svg ", _JOINED, 1)
     # What a name holds besides text (an escape character, say) is made visible here too.
     return _COLOUR.sub(lambda match: f"var({_VARIABLES[match[0]]}, {match[0]})", terminal(svg[svg.index("<svg") :]))
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from stockade import __version__
+from stockade.core.sanitize import terminal
 from stockade.report.document import Block, Details, Document, Heading, spans
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
     from markupsafe import Markup
 
+_TEMPLATE, _STYLE = "document.html", "document.css"
+_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _LEAST_CONTENTS = 4
 """Pages with so many sections begin with links to them."""
 
@@ -53,14 +58,19 @@ def _render(document: Document, whole: bool) -> str:
             contents=sections if len(sections) >= _LEAST_CONTENTS else (),
             anchors=lambda heading: anchors[id(heading)],
             version=__version__,
+            policy=content_policy(),
         )
         .lstrip()
     )
 
 
-@lru_cache(maxsize=1)
 def _template() -> Template:
     """The template. Everything that it is given is escaped, except the drawings of plots."""
+    return _environment().get_template(_TEMPLATE)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -69,12 +79,13 @@ def _template() -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_visible,
     )
     environment.filters["spans"] = spans
     environment.filters["blanks"] = _blanks
     environment.filters["breakable"] = _breakable
     environment.filters["kind"] = lambda block: type(block).__name__.lower()
-    return environment.get_template("document.html")
+    return environment
 
 
 def _anchors(document: Document) -> dict[int, str]:
@@ -106,4 +117,31 @@ def _breakable(text: str) -> Markup:
     """An escaped text that may be broken behind punctuation: options of defenses make long names."""
     from markupsafe import Markup, escape
 
-    return Markup("<wbr>").join(escape(part) for part in _BREAKS.split(text))
+    return Markup("<wbr>").join(escape(part) for part in _BREAKS.split(terminal(text)))
+
+
+def _visible(value: object) -> object:
+    """What a page is given, with invisible characters made visible; drawings and parts of the page stay as they are."""
+    return terminal(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+@lru_cache(maxsize=1)
+def content_policy() -> str:
+    """The page's Content-Security-Policy: nothing is fetched, and only the script and styles of the template count.
+
+    Hashes are taken from the template and not from the page, so a script that got into a page some other way is not let
+    through. Shades and lengths are written at the elements, which is allowed; `style-src` is for older browsers.
+    """
+    environment = _environment()
+    assert environment.loader is not None
+    source, _, _ = environment.loader.get_source(environment, _TEMPLATE)
+    scripts = " ".join(map(_hash, _SCRIPT.findall(source)))
+    style = _hash(f"\n{environment.get_template(_STYLE).render()}")
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src-elem {style}; style-src-attr 'unsafe-inline'; "
+        "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(content: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

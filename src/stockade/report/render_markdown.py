@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from html import escape
+from urllib.parse import quote
 
 from stockade.core.sanitize import markdown, terminal
 from stockade.core.text import Piece
@@ -108,7 +109,7 @@ def _heat_table(block: HeatMap) -> Table:
 def _cell(cell: Cell) -> str:
     text = f"**{markdown(cell.text)}**" if cell.tone == "strong" and cell.text else markdown(cell.text)
     if cell.href:
-        text = f"[{text}](<{cell.href}>)"
+        text = f"[{text}](<{quote(cell.href, safe='/#')}>)"
     return f"{text} ({markdown(cell.detail)})" if cell.detail else text
 
 

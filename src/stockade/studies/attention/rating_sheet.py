@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from stockade.core.errors import OptionError, RunError, unknown_name
 from stockade.core.files import write_json
 from stockade.core.records import Record
+from stockade.core.sanitize import csv_cell
 from stockade.experiment.store import Codec
 from stockade.studies.attention.inputs import GREEDY, GREEDY_EC, LIST, Victim
 from stockade.studies.records import Results, succeeded
@@ -159,7 +160,8 @@ def write_sheet(path: Path, key: Key) -> None:
             writer = csv.DictWriter(stream, columns, extrasaction="ignore", restval="")
             writer.writeheader()
             for item in key.items.values():
-                writer.writerow({**dataclasses.asdict(item), "text": item.shown})
+                cells = {**dataclasses.asdict(item), "text": item.shown}
+                writer.writerow({name: csv_cell(str(cell)) for name, cell in cells.items() if cell is not None})
     except OSError as error:
         raise RunError(
             f"{path} cannot be written ({error.strerror or error}). Choose another --rating-sheet."

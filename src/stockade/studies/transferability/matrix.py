@@ -7,6 +7,7 @@ measures the matrix; the studies of ensembles and of rules read it, or one that 
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import DataError, OptionError, unknown_name
 from stockade.core.files import write_text
+from stockade.core.sanitize import csv_cell, csv_text
 from stockade.models.zoo.names import parse_zoo_name
 
 FACTORS = ("architecture", "input form", "embedding", "capacity")
@@ -130,14 +132,16 @@ class TransferMatrix:
         rates = np.array(values, dtype=np.float64).reshape(len(values), len(header) - 1)
         if np.any((rates < 0) | (rates > 1)):
             raise DataError(f"{file} has a rate outside of 0 to 1.")
-        return cls(tuple(row[0] for row in rows), tuple(header[1:]), rates)
+        return cls(tuple(csv_text(row[0]) for row in rows), tuple(map(csv_text, header[1:])), rates)
 
     def write(self, path: str | Path) -> None:
         """Write the matrix as `read` reads it, to four decimal places."""
-        lines = [",".join(("source", *self.targets))]
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(("source", *map(csv_cell, self.targets)))
         for source, row in zip(self.sources, self.rates, strict=True):
-            lines.append(",".join((source, *("" if np.isnan(rate) else f"{rate:.4f}" for rate in row))))
-        write_text(Path(path), "\n".join(lines) + "\n")
+            writer.writerow((csv_cell(source), *("" if np.isnan(rate) else f"{rate:.4f}" for rate in row)))
+        write_text(Path(path), stream.getvalue())
 
 
 def class_means(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stockade.core.sanitize import markdown, one_line
 from stockade.core.statistics import wilson
 from stockade.training.state import Evaluation
 from stockade.workflows.train.result import TrainResult
@@ -18,9 +19,9 @@ def render_card(result: TrainResult) -> str:
     texts = "pairs of sentences" if result.translates else "texts"
     held_out = "given apart" if data["validation_fingerprint"] else "held out of the training data"
     kind = "translator" if result.translates else "language model"
-    about = f"text classifier of {len(classes)} classes ({', '.join(classes)})" if classes else kind
+    about = f"text classifier of {len(classes)} classes ({', '.join(map(markdown, classes))})" if classes else kind
     lines = [
-        f"# {spec['architecture'] or inputs['model']}",
+        f"# {markdown(str(spec['architecture'] or inputs['model']))}",
         "",
         f"A {about}, trained by Stockade.",
         "",
@@ -28,10 +29,11 @@ def render_card(result: TrainResult) -> str:
         "",
         "## Data",
         "",
-        f"- {spec['data']}: {data['train_texts']} {texts} trained on, fingerprint `{data['fingerprint']}`",
+        f"- {markdown(str(spec['data']))}: {data['train_texts']} {texts} trained on, fingerprint "
+        f"`{data['fingerprint']}`",
         f"- {data['validation_texts']} validation {texts}, {held_out}; the best epoch ({best.number}) was chosen on "
         "them, so the figures above flatter the model a little",
-        *(f"- {warning}" for warning in result.warnings),
+        *(f"- {markdown(warning)}" for warning in result.warnings),
         *_defenses(spec["defenses"] or ()),
         "",
         "## Training",
@@ -40,13 +42,13 @@ def render_card(result: TrainResult) -> str:
         "",
         "| option | value |",
         "|---|---|",
-        *(f"| {name} | {json.dumps(value)} |" for name, value in options.items()),
+        *(f"| {name} | {markdown(json.dumps(value))} |" for name, value in options.items()),
         "",
         "| package | version |",
         "|---|---|",
         *(f"| {name} | {version or '–'} |" for name, version in result.manifest.versions.items()),
         "",
-        *_how_to_load(str(result.folder), bool(classes), result.translates),
+        *_how_to_load(one_line(str(result.folder)), bool(classes), result.translates),
     ]
     return "\n".join(lines) + "\n"
 
@@ -54,7 +56,7 @@ def render_card(result: TrainResult) -> str:
 def _defenses(defenses: Sequence[Mapping[str, Any]]) -> list[str]:
     if not defenses:
         return []
-    names = " and ".join(defense["name"] for defense in defenses)
+    names = " and ".join(markdown(defense["name"]) for defense in defenses)
     return [f"- trained with {names}; where that hides, removes or replaces words, validation texts were read so too"]
 
 
@@ -73,12 +75,8 @@ def _accuracy(validation: Evaluation, classes: Sequence[str]) -> list[str]:
     return [
         "| validation texts of | right | of | share (95 % interval) |",
         "|---|---|---|---|",
-        *(f"| {_cell(name)} | {right} | {total} | {_share(right, total)} |" for name, right, total in rows),
+        *(f"| {markdown(name)} | {right} | {total} | {_share(right, total)} |" for name, right, total in rows),
     ]
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
 
 
 def _share(right: int, total: int) -> str:
