@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from stockade.workflows.rules import apply_rules
     from stockade.workflows.train import train
     from stockade.workflows.train.result import TrainResult
+    from stockade.workflows.translation.result import TranslationResult
     from stockade.workflows.tune import tune
     from stockade.workflows.tune.result import TuneResult
 
@@ -71,6 +72,7 @@ _HOMES = {
     "StudyResult": "stockade.studies.frame",
     "Text": "stockade.core.text",
     "TrainResult": "stockade.workflows.train.result",
+    "TranslationResult": "stockade.workflows.translation.result",
     "Translator": "stockade.core.translation",
     "TuneResult": "stockade.workflows.tune.result",
     "Verification": "stockade.experiment.result",
@@ -116,6 +118,7 @@ __all__ = [
     "StudyResult",
     "Text",
     "TrainResult",
+    "TranslationResult",
     "Translator",
     "TuneResult",
     "Verification",

@@ -19,6 +19,7 @@ WORKFLOWS = {
     "tune": "stockade.workflows.tune.run",
     "train": "stockade.workflows.train.run",
     "rules": "stockade.workflows.mine.run",
+    "translation": "stockade.workflows.translation.run",
     "study-attention": "stockade.studies.attention.study",
     "study-bae": "stockade.studies.bae.study",
     "study-ensemble": "stockade.studies.ensemble.study",

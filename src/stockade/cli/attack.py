@@ -20,6 +20,7 @@ from stockade.cli.inputs import (
     max_changed_option,
     model_and_data,
     model_options,
+    parallel_options,
     refuse_beside_resume,
     seed_option,
     speed_options,
@@ -67,6 +68,7 @@ _PASSED_ON = (
 @click.option("--seconds", type=float, help="A time limit for each attack: no search is started after it.")
 @job_options
 @input_options
+@parallel_options
 @click.option(
     "--config", type=click.Path(path_type=Path), is_eager=True, callback=read_config, help="Options from a TOML file."
 )
@@ -75,11 +77,13 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
     """Attack MODEL on DATA.
 
     MODEL is a Hugging Face folder or hub name, python:package.module:callable, or builtin:NAME (see `stockade ls
-    models`). DATA is a csv, tsv, jsonl or parquet file, hf:NAME[:SPLIT], or builtin:reviews.
+    models`). DATA is a csv, tsv, jsonl or parquet file, hf:NAME[:SPLIT], or builtin:reviews. With attacks for
+    translators (mt-…) MODEL is a translator and DATA has source sentences and their translations.
 
     \b
     stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws --limit 100
     stockade attack ./my-bert reviews.csv --attack deepwordbug@textattack --budget 200 --out runs/a
+    stockade attack ./my-translator pairs.csv --attack mt-keyword --attack mt-typo --limit 200
     """
     from stockade.cli.finish import output_folder, run_job
     from stockade.kinds import resume

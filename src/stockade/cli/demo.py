@@ -91,7 +91,7 @@ def _attack(model: str, folder: Path, limit: int, seed: int) -> AttackResult:
     from stockade.workflows.attack import attack
 
     with watch() as observer:
-        result = attack(
+        result: AttackResult = attack(
             model,
             "builtin:reviews",
             ATTACKS,

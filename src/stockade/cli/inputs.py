@@ -71,6 +71,19 @@ max_changed_option = click.option(
 )
 
 
+_PARALLEL = (
+    click.option("--source-column", help="The column of the source sentences, for a translator."),
+    click.option("--target-column", help="The column of their translations, for a translator."),
+)
+
+
+def parallel_options(command: Command) -> Command:
+    """Add the options that say how parallel sentences are read."""
+    for option in reversed(_PARALLEL):
+        command = option(command)
+    return command
+
+
 defense_option = click.option(
     "--defense",
     "defenses",
@@ -145,6 +158,8 @@ def data_options(options: Mapping[str, Any]) -> DataOptions:
         label_column=options["label_column"],
         premise_column=options["premise_column"],
         label_map=dict(_pair(item) for item in options["label_map"]),
+        source_column=options.get("source_column"),
+        target_column=options.get("target_column"),
     )
 
 

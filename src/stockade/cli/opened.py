@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 def chosen_part(result: Result, attack: str | None, method: str | None) -> tuple[str | None, str]:
     """The attack or method that was named, and the column of an export that holds it; None for all."""
-    from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.attack.common import AttacksResult
     from stockade.workflows.certify.result import CertifyResult
     from stockade.workflows.evaluate.result import EvaluateResult
 
     if method is not None and not isinstance(result, CertifyResult):
         raise OptionError(f"--method {method} is not for {result.folder}, which holds no certificates: leave it out.")
-    if attack is not None and not isinstance(result, AttackResult | EvaluateResult):
+    if attack is not None and not isinstance(result, AttacksResult | EvaluateResult):
         raise OptionError(f"--attack {attack} is not for {result.folder}, which is not an attack: leave it out.")
     if isinstance(result, EvaluateResult):
         return check_name("attack", attack, result.grid.attacks), "attack"
-    if isinstance(result, AttackResult):
+    if isinstance(result, AttacksResult):
         return check_name("attack", attack, result.attacks), "attack"
     if isinstance(result, CertifyResult):
         return check_name("method", method, tuple(result.methods)), "method"
@@ -76,11 +76,13 @@ def check_status(status: str | None, statuses: Sequence[str], default: str) -> s
 
 
 def document_of(results: Sequence[Result]) -> Document:
-    """One report of one or more results; attacks go together, certifications too, nothing else does."""
+    """One report of one or more results; attacks go together, those on translators and certifications too."""
     from stockade.workflows.attack.page import attack_document
     from stockade.workflows.attack.result import AttackResult
     from stockade.workflows.certify.page import certify_document
     from stockade.workflows.certify.result import CertifyResult
+    from stockade.workflows.translation.page import translation_document
+    from stockade.workflows.translation.result import TranslationResult
 
     if len(results) == 1:
         return results[0].document()
@@ -88,6 +90,9 @@ def document_of(results: Sequence[Result]) -> Document:
     certifications = [result for result in results if isinstance(result, CertifyResult)]
     if len(attacks) == len(results):
         return attack_document(attacks)
+    translations = [result for result in results if isinstance(result, TranslationResult)]
+    if len(translations) == len(results):
+        return translation_document(translations)
     if len(certifications) == len(results):
         return certify_document(certifications)
     kinds = ", ".join(f"{result.folder} ({result.kind})" for result in results)

@@ -143,7 +143,8 @@ def _run(
     if len(models) > 1:
         return evaluate(list(models), data, [attack], [], **shared)
     defenses = list(options.get("defenses", ())) or None
-    return attack_model(models[0], data, attack, defenses=defenses, similarity=False, **shared)
+    result: Result = attack_model(models[0], data, attack, defenses=defenses, similarity=False, **shared)
+    return result
 
 
 def _report_idle_rules(applied: AppliedRules) -> None:

@@ -57,16 +57,15 @@ def command(run: Path, attack: str | None, method: str | None, status: str | Non
 def _examples(result: Result, part: str | None, status: str | None) -> Iterator[Example] | None:
     """What there is to show of a result, one by one; None for results without texts of their own."""
     from stockade.cli.opened import check_status
-    from stockade.report.examples import record_example
-    from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.attack.common import AttacksResult
     from stockade.workflows.certify.page import certificate_example
     from stockade.workflows.certify.result import CertifyResult
     from stockade.workflows.evaluate.result import EvaluateResult
     from stockade.workflows.evaluate.texts import cell_examples
 
-    if isinstance(result, AttackResult):
+    if isinstance(result, AttacksResult):
         chosen = cast("Status | None", check_status(status, _ATTACK_STATUSES, "success"))
-        return map(record_example, result.records(part, chosen))
+        return map(result.example, result.records(part, chosen))
     if isinstance(result, CertifyResult):
         wanted = check_status(status, _CERTIFICATE_STATUSES, "all")
         return (certificate_example(result, certificate) for certificate in result.records(part, wanted))

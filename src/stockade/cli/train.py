@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from stockade.cli.inputs import column_options, data_options, label_names, refuse_beside_resume
+from stockade.cli.inputs import column_options, data_options, label_names, parallel_options, refuse_beside_resume
 from stockade.cli.screen import say
 from stockade.core.errors import OptionError
 
@@ -73,8 +73,7 @@ _OPTIONS = {
 @click.option("--resume", is_flag=True, help="Go on with the training in --out; the rest may be left out.")
 @click.option("--trust-run", is_flag=True, help="With --resume: run code that the folder names. Only if you trust it.")
 @column_options
-@click.option("--source-column", help="The column of the source sentences, for a translator.")
-@click.option("--target-column", help="The column of their translations, for a translator.")
+@parallel_options
 @click.pass_context
 def command(context: click.Context, /, data: str | None, **options: Any) -> int:
     """Train a text classifier or a translator on DATA.

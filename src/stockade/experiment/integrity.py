@@ -105,16 +105,20 @@ class RowFields:
 
     Parameters
     ----------
-    part, text
-        The fields of a document that name its part (the attack, the method) and hold the text.
+    part, text, premise, label
+        The fields of a document that name its part (the attack, the method) and hold the text, its premise (of a
+        translation: the source) and its true class; None where it has no class.
     """
 
     part: str
     text: str
+    premise: str = "premise"
+    label: str | None = "label"
 
     def text_of(self, document: Mapping[str, Any]) -> CommittedText:
         """What a commitment says of the text of a document."""
-        return document["id"], document["premise"], document[self.text], document["label"]
+        label = None if self.label is None else document[self.label]
+        return document["id"], document[self.premise], document[self.text], label
 
 
 def check_rows(

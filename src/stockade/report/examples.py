@@ -173,7 +173,8 @@ class Examples:
         return tuple(dict.fromkeys(item.facets[key] for item in self.items if key in item.facets))
 
 
-_TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "error": "warning", "skipped": "soft"}
+TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "error": "warning", "skipped": "soft"}
+"""The colour of a status: what the attack reached is bad."""
 
 
 def record_example(record: Record) -> Example:
@@ -190,7 +191,7 @@ def record_example(record: Record) -> Example:
     return Example(
         text=record_pieces(record),
         status=record.status,
-        tone=_TONES[record.status],
+        tone=TONES[record.status],
         label=record.attack,
         verdict=verdict,
         details=tuple(_details(record)),

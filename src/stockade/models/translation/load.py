@@ -11,6 +11,7 @@ As for classifiers, pickled weights and code that comes with a model are refused
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from stockade.core.translation import Translator
 from stockade.models.python import identity_of, import_attribute, name_of
 
 _PYTHON, _HUGGINGFACE = "python:", "huggingface:"
+_TRANSLATORS = ("Translator", "ForConditionalGeneration", "MTModel")
+"""How the names of networks end that write sentences."""
 
 
 class CallableTranslator:
@@ -116,6 +119,24 @@ def load_translator(
     if hasattr(reference, "config") and hasattr(reference, "forward"):
         raise ModelError(f"A {type(reference).__name__} alone cannot read text: pass (model, tokenizer).")
     return CallableTranslator(reference)  # type: ignore[arg-type]  # what is no function is refused there
+
+
+def is_translator(reference: object) -> bool:
+    """Whether a reference or an object is plainly a translator, so that whoever expects a classifier can say so.
+
+    Parameters
+    ----------
+    reference : str, Path or object
+        What a user calls a model; of a folder the config is looked at.
+    """
+    if not isinstance(reference, str | Path):
+        return hasattr(reference, "translate") and not hasattr(reference, "predict_proba")
+    try:
+        config = json.loads((Path(reference) / "config.json").read_text(encoding="utf-8"))
+        names = config.get("architectures") or [""]
+    except (OSError, ValueError, AttributeError):
+        return False
+    return str(names[0]).endswith(_TRANSLATORS)
 
 
 def _neural(network: Any, tokenizer: Any, device: str | None, prefix: str | None) -> Translator:

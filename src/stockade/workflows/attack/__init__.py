@@ -1,19 +1,23 @@
-"""Attack a classifier: one search per text and attack, each success confirmed, everything stored as it ends."""
+"""Attack a classifier: one search per text and attack, each success confirmed, everything stored as it ends.
+
+`attack` also takes translators: with attacks for them it starts the job of `workflows/translation`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stockade.attacks.registry import make_attacks
+from stockade.core.errors import OptionError
 from stockade.experiment.inputs import DataOptions, ModelOptions
 from stockade.experiment.progress import Observer, Runtime
 
 if TYPE_CHECKING:
     from stockade.attacks.constraints import Constraint
+    from stockade.attacks.registry import NamedAttack
     from stockade.core.protocols import Attack
-    from stockade.workflows.attack.result import AttackResult
 
 
 def attack(
@@ -43,17 +47,18 @@ def attack(
     data_options: DataOptions | None = None,
     model_options: ModelOptions | None = None,
     observer: Observer | None = None,
-) -> AttackResult:
-    """Attack a classifier and return the result.
+) -> Any:
+    """Attack a classifier or a translator and return the result, an `AttackResult` or a `TranslationResult`.
 
     Parameters
     ----------
     model
         A reference such as `"builtin:sentiment-cnn"`, a model folder, a Hugging Face `(model, tokenizer)` or pipeline,
-        an estimator with `predict_proba`, or any function from a list of texts to rows of class probabilities.
+        an estimator with `predict_proba`, or any function from a list of texts to rows of class probabilities. With
+        attacks for translators: whatever `st.load_translator` takes.
     data
         A csv, tsv, jsonl or parquet file, `"hf:NAME[:SPLIT]"`, `"builtin:reviews"`, a list of `(text, label)`, a data
-        frame.
+        frame. For translators: source sentences and their translations, as `st.train` takes them.
     attacks
         A name as `stockade ls attacks` shows it, with a preset or options if you like (`"pwws@textattack"`,
         `"deepwordbug:scoring=tail"`), an attack object, or a list of them.
@@ -100,29 +105,52 @@ def attack(
     observer
         Called with a `Progress` after each text.
     """
-    from stockade.workflows.attack.run import WORKFLOW
-    from stockade.workflows.attack.spec import AttackSpec
-
     named = make_attacks(
         attacks, preset, max_changed=max_changed, constraint=constraint, repair_articles=repair_articles
     )
-    spec = AttackSpec.of(
-        model=model,
-        data=data,
-        attacks=named,
-        defenses=defenses,
-        limit=limit,
-        seed=seed,
-        budget=budget,
-        targeted=targeted,
-        similarity=similarity,
-        max_words=max_words,
-        mlm=mlm,
-        encoder=encoder,
-        neighbours=None if neighbours is None else str(neighbours),
-        data_options=data_options or DataOptions(),
-        model_options=model_options or ModelOptions(),
-    )
     runtime = Runtime(concurrency=concurrency, batch_tokens=batch_tokens, seconds=seconds, observer=observer)
-    result: AttackResult = WORKFLOW.start(spec, out, runtime, resume=resume)
-    return result
+    shared: dict[str, Any] = {
+        "model": model,
+        "data": data,
+        "attacks": named,
+        "limit": limit,
+        "seed": seed,
+        "budget": budget,
+        "similarity": similarity,
+        "max_words": max_words,
+        "mlm": mlm,
+        "encoder": encoder,
+        "neighbours": None if neighbours is None else str(neighbours),
+        "data_options": data_options or DataOptions(),
+        "model_options": model_options or ModelOptions(),
+    }
+    if _for_translators(named):
+        _refuse_for_translators({"defenses": defenses, "targeted": targeted}, shared["data_options"])
+        from stockade.workflows.translation.run import WORKFLOW as TRANSLATION
+        from stockade.workflows.translation.spec import TranslationSpec
+
+        return TRANSLATION.start(TranslationSpec.of(**shared), out, runtime, resume=resume)
+    from stockade.workflows.attack.run import WORKFLOW
+    from stockade.workflows.attack.spec import AttackSpec
+
+    spec = AttackSpec.of(**shared, defenses=defenses, targeted=targeted)
+    return WORKFLOW.start(spec, out, runtime, resume=resume)
+
+
+def _for_translators(attacks: Sequence[NamedAttack]) -> bool:
+    """Whether the attacks are for translators; some for both kinds of model are refused."""
+    keys = {attack.task: attack.key for attack in reversed(attacks)}
+    if len(keys) > 1:
+        raise OptionError(
+            f"{keys['translation']} attacks translators and {keys['classification']} classifiers: use two jobs."
+        )
+    return "translation" in keys
+
+
+def _refuse_for_translators(options: Mapping[str, object], data: DataOptions) -> None:
+    """What makes no sense for a translator is refused rather than ignored."""
+    columns = {name: getattr(data, name) for name in ("text_column", "label_column", "premise_column", "label_map")}
+    for name, value in {**options, **columns}.items():
+        if value:
+            flag = "--" + name.replace("_", "-").removesuffix("s")
+            raise OptionError(f"{flag} is for classifiers and has no effect on attacks on translators: leave it out.")

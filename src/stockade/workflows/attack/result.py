@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import TypeAdapter
 
-from stockade.core.records import Record, Status
+from stockade.core.records import Record
 from stockade.experiment.export import Layout
-from stockade.experiment.result import Result, Verification
+from stockade.experiment.result import Verification
 from stockade.experiment.spec import Spec
 from stockade.experiment.store import Codec
 from stockade.workflows.attack import summary as numbers
+from stockade.workflows.attack.common import AttacksResult
 from stockade.workflows.attack.spec import AttackSpec
 
 if TYPE_CHECKING:
     from stockade.report.document import Document
+    from stockade.report.examples import Example
 
 
 def as_row(record: Record) -> dict[str, Any]:
@@ -34,11 +36,12 @@ def as_row(record: Record) -> dict[str, Any]:
 CODEC = Codec(as_row, TypeAdapter(Record).validate_python)
 
 
-class AttackResult(Result):
+class AttackResult(AttacksResult):
     """The results of an attack: `summary` and `examples` are what most people want; `manifest` says what it was."""
 
     kind: ClassVar[str] = "attack"
     spec_type: ClassVar[type[Spec]] = AttackSpec
+    codec: ClassVar[Codec[Any]] = CODEC
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -46,29 +49,9 @@ class AttackResult(Result):
         return tuple(self.manifest.inputs["model"]["labels"])
 
     @property
-    def attacks(self) -> tuple[str, ...]:
-        """The attacks by the names that the run calls them."""
-        return tuple(attack["key"] for attack in self.manifest.spec["attacks"])
-
-    @property
     def defenses(self) -> list[str]:
         """What stood around the model, from the outside in, with the options that matter to a reader."""
         return [defense_in_short(defense) for defense in self.manifest.inputs["model"].get("defenses", ())]
-
-    def records(self, attack: str | None = None, status: Status | None = None) -> Iterator[Record]:
-        """The results one by one, without holding them all.
-
-        Parameters
-        ----------
-        attack, status
-            Only those of this attack or status; all if None.
-        """
-        return map(CODEC.read, self.store.documents(attack, status))
-
-    @cached_property
-    def examples(self) -> tuple[Record, ...]:
-        """Every result of the run."""
-        return tuple(self.records())
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -104,21 +87,15 @@ class AttackResult(Result):
             record.similarity is not None for record in self.records(None, "success")
         )
 
-    def problem(self) -> str | None:
-        """The first error of an attack that ended in an error on every text."""
-        for name, attack in self.summary["attacks"].items():
-            if attack["errors"] and not attack["n"]:
-                reason = next(self.records(name, "error")).reason
-                return f"{name}: all {attack['errors']} examples ended in an error; the first: {reason}"
-        return None
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """One row per example and attack, with the fields of an export."""
-        return map(as_row, self.records())
-
     @property
     def layout(self) -> Layout:
         return LAYOUT
+
+    def example(self, record: Record) -> Example:
+        """A record as reports show it."""
+        from stockade.report.examples import record_example
+
+        return record_example(record)
 
     def document(self) -> Document:
         """The report of this run."""

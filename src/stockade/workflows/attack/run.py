@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
-from stockade.core.errors import RunError, unknown_name
+from stockade.core.errors import ModelError, RunError, unknown_name
 from stockade.core.example import Example, Scores
 from stockade.core.protocols import ClassBoundAttack, Classifier
 from stockade.core.records import Record
@@ -21,21 +18,21 @@ from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import clean_draw
-from stockade.engine.scheduler import Scheduler, Search
+from stockade.engine.scheduler import Finished, Scheduler, Search
 from stockade.engine.scoring import Scoring
 from stockade.engine.services import innermost
-from stockade.experiment.inputs import describe_data, describe_model, tuning_memory
+from stockade.experiment.inputs import describe_data, describe_model, reference_of, tuning_memory
 from stockade.experiment.pool import DataPool, ModelPool
-from stockade.experiment.progress import Runtime, SearchProgress
+from stockade.experiment.progress import Runtime
 from stockade.experiment.result import Workflow
-from stockade.experiment.store import Effort, ResultStore
+from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import begin
 from stockade.lexicon.neighbours import Neighbours, read_neighbours, use_neighbours
 from stockade.models.language import LanguageModels
+from stockade.models.translation.load import is_translator
+from stockade.workflows.attack.common import measure_similarities, store_searches, unfinished
 from stockade.workflows.attack.result import CODEC, AttackResult
 from stockade.workflows.attack.spec import AttackSpec
-
-_SIMILARITY_BATCH = 256
 
 
 def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> AttackResult:
@@ -44,6 +41,11 @@ def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> Attac
         raise RunError(f"{folder} is a cell of an evaluation. Resume the evaluation that it is part of.")
     neighbours = None if spec.neighbours is None else read_neighbours(spec.neighbours)
     spec.language.check()
+    if is_translator(spec.model):
+        raise ModelError(
+            f"{reference_of(spec.model)} is a translator, and {spec.attacks[0].key} attacks classifiers. Choose "
+            "attacks for translators, such as mt-keyword (stockade ls attacks)."
+        )
     data = DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed)
     models = ModelPool({"": spec.model}, spec.model_options, language=spec.language)
     classifier = models.defended("", spec.defenses, seed=spec.seed)
@@ -92,7 +94,7 @@ def attack_examples(
         try:
             run_searches(workspace.store, classifier, examples, spec, runtime, queried=queried, neighbours=neighbours)
             if spec.similarity:
-                measure_similarities(workspace.store, spec)
+                measure_similarities(workspace.store, spec.attacks, CODEC, spec.language)
         finally:
             result.write_summary()
     return result
@@ -127,44 +129,26 @@ def run_searches(
     )
     with use_neighbours(neighbours):
         for attack in spec.attacks:
-            finished = store.ids(attack.key)
-            clock = _Clock(scoring)
-            progress = SearchProgress(attack.key, examples.size, len(finished), runtime.observer)
-            searches = _searches(classifier, examples, spec, runtime, attack, finished)
-            for ended in scheduler.run(searches, progress.after_round):
-                position, example, trial = ended.result  # type: ignore[misc]
-                record = make_record(attack.key, example, trial, classifier.labels, ended.queries, ended.rows)
-                store.add(
-                    attack.key,
-                    record.id,
-                    CODEC.encode(record),
-                    position=position,
-                    status=record.status,
-                    effort=clock.effort(),
-                )
-                progress.ended(record.status, scheduler.usage)
 
+            def searches(
+                finished: set[str], attack: NamedAttack = attack
+            ) -> Iterator[Search[tuple[int, tuple[Example, Trial]]]]:
+                for position, example in unfinished(examples, finished, runtime):
+                    yield _search(position, example, classifier.deterministic, spec, attack)
 
-def _searches(
-    classifier: Classifier,
-    examples: ExampleSet,
-    spec: AttackSpec,
-    runtime: Runtime,
-    attack: NamedAttack,
-    finished: set[str],
-) -> Iterator[Search[tuple[int, Example, Trial]]]:
-    started = time.monotonic()
-    for position, example in enumerate(examples):
-        if runtime.seconds is not None and time.monotonic() - started > runtime.seconds:
-            return
-        if example.id not in finished:
-            yield _search(position, example, classifier.deterministic, spec, attack)
+            def encoded(
+                ended: Finished[Any], outcome: tuple[Example, Trial], key: str = attack.key
+            ) -> tuple[Record, Any]:
+                record = make_record(key, *outcome, classifier.labels, ended.queries, ended.rows)
+                return record, CODEC.encode(record)
+
+            store_searches(store, scheduler, attack, examples.size, runtime, scoring, searches, encoded)
 
 
 def _search(
     position: int, example: Example, deterministic: bool, spec: AttackSpec, attack: NamedAttack
-) -> Search[tuple[int, Example, Trial]]:
-    async def trial() -> tuple[int, Example, Trial]:
+) -> Search[tuple[int, tuple[Example, Trial]]]:
+    async def trial() -> tuple[int, tuple[Example, Trial]]:
         outcome = await attack_example(
             attack.attack,
             example,
@@ -173,7 +157,7 @@ def _search(
             max_words=spec.max_words,
             clean_draw=clean_draw(spec.seed, example.id),
         )
-        return position, example, outcome
+        return position, (example, outcome)
 
     weight = len(example.text) * len(str(example.text))
     draws = derive_seed(spec.seed, example.id, attack.name, "draws")
@@ -212,50 +196,12 @@ def make_record(
     )
 
 
-def measure_similarities(store: ResultStore, spec: AttackSpec) -> None:
-    """Measure how similar each success is to its original, where that is missing; the encoder is loaded only then.
-
-    The cosine of the sentence vectors of the whole texts.
-    """
-    for attack in spec.attacks:
-        successes = map(CODEC.read, store.documents(attack.key, "success"))
-        missing = [record for record in successes if record.similarity is None]
-        for start in range(0, len(missing), _SIMILARITY_BATCH):
-            batch = missing[start : start + _SIMILARITY_BATCH]
-            encoder = spec.language.make_encoder()
-            originals = encoder.embed([record.original for record in batch])
-            adversarials = encoder.embed([record.adversarial or "" for record in batch])
-            cosines = np.clip((originals * adversarials).sum(axis=1), -1.0, 1.0)
-            store.replace(
-                attack.key,
-                [
-                    (record.id, {**CODEC.encode(record), "similarity": round(float(cosine), 6)})
-                    for record, cosine in zip(batch, cosines, strict=True)
-                ],
-            )
-
-
 def _class_index(classifier: Classifier, label: str | None) -> int | None:
     if label is None:
         return None
     if label not in classifier.labels:
         raise unknown_name("class of this model", label, classifier.labels)
     return classifier.labels.index(label)
-
-
-class _Clock:
-    """What one attack has cost since it began."""
-
-    def __init__(self, scoring: Scoring) -> None:
-        self._scoring, self._started = scoring, time.perf_counter()
-        self._model_seconds, self._rows = scoring.model_seconds, scoring.rows
-
-    def effort(self) -> Effort:
-        return Effort(
-            time.perf_counter() - self._started,
-            self._scoring.model_seconds - self._model_seconds,
-            self._scoring.rows - self._rows,
-        )
 
 
 WORKFLOW: Workflow[Any] = Workflow(AttackSpec, run, AttackResult)

@@ -17,7 +17,7 @@ from stockade.core.example import Scores
 from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.records import Record
 from stockade.core.seeds import derive_seed
-from stockade.core.text import Text, TextInput
+from stockade.core.text import Edit, Text, TextInput
 from stockade.defenses.defended import Defended
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
@@ -30,7 +30,7 @@ from stockade.models.language import LanguageModels
 from stockade.workflows.attack.result import AttackResult
 
 _TOLERANCE = 1e-3
-_FEWEST_HITS = 4
+FEWEST_HITS = 4
 """A text that fools in half of all draws has fewer hits among 20 once in 800 times."""
 _BATCH = 32
 _FIELDS = RowFields(part="attack", text="original")
@@ -88,11 +88,11 @@ def _problems(record: Record, classifier: Classifier, targeted: str | None) -> I
     words = len(Text.parse(record.original).words)
     if abs((record.perturbed_percent or 0.0) - 100.0 * len(record.edits) / max(1, words)) > 1e-6:
         yield f"recorded {record.perturbed_percent} % changed words, and there are {len(record.edits)} edits of {words}"
-    if all(edit.op == "replace" for edit in record.edits) and not _edits_lead_to(record, text):
+    if all(edit.op == "replace" for edit in record.edits) and not edits_lead_to(record.original, record.edits, text):
         yield "the recorded edits do not lead from the original to the adversarial text"
     if not classifier.deterministic:
         hits = _count_hits(classifier, text, record, targeted)
-        if hits < _FEWEST_HITS:
+        if hits < FEWEST_HITS:
             yield f"fooled the model in {hits} of {DRAWS} fresh draws only"
         return
     scores = Scores(tuple(answers(classifier, [text.input])[0].tolist()))
@@ -146,6 +146,7 @@ def _count_hits(classifier: Classifier, text: Text, record: Record, targeted: st
     return sum(label != record.label if targeted is None else label == targeted for label in predictions)
 
 
-def _edits_lead_to(record: Record, text: Text) -> bool:
-    edited = Text.parse(record.original).replace_all({edit.index: edit.after for edit in record.edits})
+def edits_lead_to(original: str, edits: Sequence[Edit], text: Text) -> bool:
+    """Whether replacements lead from an original to a text."""
+    edited = Text.parse(original).replace_all({edit.index: edit.after for edit in edits})
     return str(edited) == str(text)
