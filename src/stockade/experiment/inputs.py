@@ -142,7 +142,10 @@ def is_lost_object(value: object) -> bool:
 def findable(value: object, what: str) -> object:
     """The value, unless it is only the record of an object that has to be given again."""
     if is_lost_object(value):
-        raise RunError(f"{what} was {value}: resume from Python, with the same objects.")
+        raise RunError(
+            f"{what} was {value}, which no folder can hold: give it again, to result.verify(model) or st.resume in "
+            "Python, or by a reference with stockade verify --model."
+        )
     return value
 
 

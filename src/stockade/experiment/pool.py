@@ -5,15 +5,18 @@ A finished job is analysed again without loading any of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
+from typing import Any
 
-from stockade.core.errors import RunError
+from stockade.core.errors import ModelError, RunError, StockadeError
 from stockade.core.protocols import Classifier
 from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.datasets.source import DataSource
 from stockade.defenses.chain import wrap
-from stockade.defenses.registry import NamedDefense
+from stockade.defenses.defended import Defended
+from stockade.defenses.registry import NamedDefense, make_defense
 from stockade.engine.services import innermost
 from stockade.experiment.inputs import (
     DataOptions,
@@ -91,6 +94,54 @@ class ModelPool:
                 f"The model {name} is not the one the job was begun with (another fingerprint): start again with "
                 "another folder."
             )
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """While a finished job is checked: whatever a model raises, one that cannot be asked is an error of one sentence.
+
+    A job that runs records what a model raises with the text; a check has nothing to record it in.
+    """
+    try:
+        yield
+    except StockadeError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ModelError(
+            f"The model cannot be asked again: it raised {type(error).__name__} ({error}). Give one that answers, with "
+            "result.verify(model) in Python or stockade verify --model."
+        ) from None
+
+
+def recorded_model(
+    reference: object,
+    options: ModelOptions,
+    defenses: Sequence[NamedDefense] | None,
+    recorded: Mapping[str, Any],
+    *,
+    seed: int,
+    language: LanguageModels,
+) -> Classifier:
+    """The model of a finished job, to ask it again.
+
+    Parameters
+    ----------
+    reference
+        Where it is, or the model itself, with or without the defenses around it.
+    options
+        How it is loaded.
+    defenses
+        What the job's spec says of defenses; None: what the model brought.
+    recorded
+        What the manifest records of the model.
+    seed, language
+        As for `ModelPool`.
+    """
+    classifier = ModelPool({"": reference}, options, language=language).defended("", defenses, seed=seed)
+    if defenses is None and not isinstance(classifier, Defended):  # it was given inside them, and now it is not
+        around = [make_defense(entry["name"], **entry["options"]) for entry in recorded.get("defenses", ())]
+        classifier = wrap(classifier, around, seed=seed, language=language)
+    return classifier
 
 
 class DataPool:

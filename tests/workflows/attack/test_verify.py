@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from stockade.attacks.registry import make_attack
-from stockade.core.errors import RunError
+from stockade.core.errors import ModelError, RunError
 from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.text import Edit, TextInput
 from stockade.defenses.defended import Defended
@@ -102,8 +102,9 @@ def test_any_other_class_is_a_hit_unless_there_was_a_target(tmp_path: Path) -> N
     assert problems(aimed, draws("neutral", 20)) == ["fooled the model in 0 of 20 fresh draws only"]
 
 
-def test_a_randomised_model_that_has_no_answer_was_not_fooled(tmp_path: Path) -> None:
-    assert problems(run_of(tmp_path), Turning([""])) == ["fooled the model in 0 of 20 fresh draws only"]
+def test_a_randomised_model_that_has_no_answer_cannot_be_asked(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"cannot be asked again about example 0: .*no power"):
+        run_of(tmp_path).verify(Turning([""]))
 
 
 def test_the_draws_of_a_defended_model_differ(tmp_path: Path) -> None:

@@ -12,19 +12,19 @@ from itertools import islice
 import numpy as np
 
 from stockade.attacks.trial import DRAWS
-from stockade.core.errors import ModelError, SearchStopped, StockadeError
+from stockade.core.errors import ModelError, SearchStopped
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier, Probabilities
+from stockade.core.protocols import Classifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_seed
-from stockade.core.text import Edit, Text, TextInput
+from stockade.core.text import Edit, Text
 from stockade.defenses.defended import Defended
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Confirm, Draw
 from stockade.experiment.inputs import fingerprint_of
 from stockade.experiment.integrity import RowFields, check_rows
-from stockade.experiment.pool import ModelPool
+from stockade.experiment.pool import asking, recorded_model
 from stockade.experiment.result import Verification
 from stockade.models.language import LanguageModels
 from stockade.workflows.attack.result import AttackResult
@@ -42,21 +42,34 @@ def verify_attack(result: AttackResult, model: object = None, trust: bool = Fals
     """
     spec = result.spec
     result.check_trust(trust, model)
-    pool = ModelPool({"": spec.model if model is None else model}, spec.model_options, language=spec.language)
-    classifier = pool.defended("", spec.defenses, seed=spec.seed)
+    classifier = recorded_model(
+        spec.model if model is None else model,
+        spec.model_options,
+        spec.defenses,
+        result.manifest.inputs["model"],
+        seed=spec.seed,
+        language=spec.language,
+    )
     rows = {attack: result.store.rows(attack) for attack in result.attacks}
     stored = check_rows(rows, _FIELDS, result.manifest.inputs["data"], result.store.parts())
     problems = [*stored.problems]
     if fingerprint_of(classifier) != result.manifest.inputs["model"]["fingerprint"]:
         problems.append("the model is not the one that was attacked: its fingerprint differs")
+    problems += _wrong_records(result, classifier)
+    return result.verified(stored.checked, problems, stored.incomplete)
+
+
+def _wrong_records(result: AttackResult, classifier: Classifier) -> list[str]:
+    """What is wrong with single records, by themselves or by what the model says now."""
+    targeted, problems = result.spec.targeted, []
     for record in result.records():
-        wrong = [*_inconsistencies(record, result.labels, spec.targeted)]
+        wrong = [*_inconsistencies(record, result.labels, targeted)]
         if record.status == "success":
-            wrong += _problems(record, classifier, spec.targeted)
+            wrong += _problems(record, classifier, targeted)
         problems += [f"{record.attack}, example {record.id}: {problem}" for problem in wrong]
     if classifier.deterministic:
         problems += _changed_answers(result, classifier)
-    return result.verified(stored.checked, problems, stored.incomplete)
+    return problems
 
 
 def _inconsistencies(record: Record, labels: Sequence[str], targeted: str | None) -> Iterator[str]:
@@ -95,7 +108,8 @@ def _problems(record: Record, classifier: Classifier, targeted: str | None) -> I
         if hits < FEWEST_HITS:
             yield f"fooled the model in {hits} of {DRAWS} fresh draws only"
         return
-    scores = Scores(tuple(answers(classifier, [text.input])[0].tolist()))
+    with asking():
+        scores = Scores(tuple(classifier.predict_proba([text.input])[0].tolist()))
     if classifier.labels[scores.label] != record.adversarial_prediction:
         yield f"recorded {record.adversarial_prediction}, now {classifier.labels[scores.label]}"
     elif max(abs(a - b) for a, b in zip(scores.probabilities, record.adversarial_scores, strict=True)) > _TOLERANCE:
@@ -107,7 +121,9 @@ def _changed_answers(result: AttackResult, classifier: Classifier) -> list[str]:
     problems = []
     answered = (record for record in result.records() if record.original_scores is not None)
     while batch := list(islice(answered, _BATCH)):
-        rows = answers(classifier, [Text.parse(record.original, record.premise).input for record in batch])
+        inputs = [Text.parse(record.original, record.premise).input for record in batch]
+        with asking():
+            rows = classifier.predict_proba(inputs)
         for record, row in zip(batch, rows, strict=True):
             recorded = np.array(record.original_scores)
             if recorded.shape != row.shape or not np.allclose(row, recorded, rtol=0, atol=_TOLERANCE):
@@ -115,19 +131,6 @@ def _changed_answers(result: AttackResult, classifier: Classifier) -> list[str]:
                     f"{record.attack}, example {record.id}: the scores of the clean text differ from the recorded ones"
                 )
     return problems
-
-
-def answers(classifier: Classifier, inputs: Sequence[TextInput]) -> Probabilities:
-    """What a model says of texts; one that cannot be asked is an error of one sentence."""
-    try:
-        return classifier.predict_proba(inputs)
-    except StockadeError:
-        raise
-    except Exception as error:
-        raise ModelError(
-            f"The model cannot be asked again: it raised {type(error).__name__} ({error}). Verify with a model that "
-            "answers: --model on the command line, result.verify(model) in Python."
-        ) from None
 
 
 def _count_hits(classifier: Classifier, text: Text, record: Record, targeted: str | None) -> int:
@@ -141,7 +144,7 @@ def _count_hits(classifier: Classifier, text: Text, record: Record, targeted: st
     )
     (replies,) = scoring.answer_confirmations([request])
     if isinstance(replies, SearchStopped):
-        return 0
+        raise ModelError(f"The model cannot be asked again about example {record.id}: {replies}")
     predictions = [classifier.labels[scores.label] for scores in replies]
     return sum(label != record.label if targeted is None else label == targeted for label in predictions)
 

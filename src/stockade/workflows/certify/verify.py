@@ -20,7 +20,7 @@ from stockade.engine.scoring import ScoringService
 from stockade.engine.services import innermost
 from stockade.experiment.inputs import fingerprint_of
 from stockade.experiment.integrity import RowFields, check_rows
-from stockade.experiment.pool import ModelPool
+from stockade.experiment.pool import asking, recorded_model
 from stockade.experiment.result import Verification
 from stockade.workflows.certify.result import CertifyResult, Context
 
@@ -152,11 +152,18 @@ def resample_certificates(
     """
     spec = result.spec
     result.check_trust(trust, model)
-    pool = ModelPool({"": spec.model if model is None else model}, spec.model_options, language=spec.language)
-    classifier = pool.defended("", spec.defenses, seed=spec.seed)
+    classifier = recorded_model(
+        spec.model if model is None else model,
+        spec.model_options,
+        spec.defenses,
+        result.manifest.inputs["model"],
+        seed=spec.seed,
+        language=spec.language,
+    )
     if fingerprint_of(classifier) != result.manifest.inputs["model"]["fingerprint"]:
         raise ModelError("The model is not the one that was certified: its fingerprint differs.")
-    return resample(result, classifier, seed)
+    with asking():
+        return resample(result, classifier, seed)
 
 
 def resample(result: CertifyResult, classifier: Classifier, seed: int = 1) -> Resampled:

@@ -18,7 +18,7 @@ from stockade.core.example import Example
 from stockade.core.protocols import Classifier
 from stockade.datasets.examples import ExampleSet, by_own_classes
 from stockade.experiment.inputs import describe_data, describe_model, fingerprint_of
-from stockade.experiment.pool import DataPool, ModelPool
+from stockade.experiment.pool import DataPool, ModelPool, asking
 from stockade.experiment.progress import Progress, Runtime
 from stockade.experiment.result import Workflow
 from stockade.experiment.store import ResultStore
@@ -231,7 +231,9 @@ def score_again(result: MineResult, models: object = None) -> tuple[int, list[st
             continue
         stored = CHUNK_CODEC.read(result.store.get(CHUNKS, _name(number)) or {})
         checked += len(chunk)
-        if not _are_alike(stored, scorer.score(chunk)):
+        with asking():
+            again = scorer.score(chunk)
+        if not _are_alike(stored, again):
             problems.append(f"chunk {number}: the sums differ from those that the models give now")
     return checked, problems
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stockade.core.errors import ModelError
 from stockade.experiment.export import Layout
 from stockade.experiment.progress import Runtime
 from stockade.experiment.result import Result, Verification
@@ -123,6 +124,7 @@ class TuneResult(Result):
         trust
             Whether code that the folder names, such as a `python:` model, may be run.
         """
+        from stockade.experiment.pool import asking
         from stockade.workflows.tune.objective import Objective
 
         problems: list[str] = []
@@ -134,9 +136,14 @@ class TuneResult(Result):
         best = self.best
         self.check_trust(trust, model)
         spec = self.spec if model is None else self.spec.changed({"model": model})
-        if best is None or spec.lost_objects():
-            return self.verified(len(self.trials), problems)
-        again = Objective(spec, Runtime()).rate(best.number, best.options)
+        lost = spec.lost_objects()
+        if best is None or lost:
+            unrated = [f"the best options were not rated again: the {' and the '.join(lost)} was a Python object"]
+            return self.verified(len(self.trials), problems, unrated if lost else ())
+        with asking():
+            again = Objective(spec, Runtime()).rate(best.number, best.options)
+        if again.error is not None:
+            raise ModelError(f"The best options cannot be rated again: {again.error}")
         for name in ("clean", "robust"):
             before, now = getattr(best, name), getattr(again, name)
             # Scores move a little with the shape of a batch: a single text may change sides.
