@@ -35,7 +35,7 @@ def test_attack_verify_and_resume_from_the_command_line(stockade: Stockade, fold
         mean = np.mean([predict_logits(member, [record.adversarial]) for member in members], axis=0)
         np.testing.assert_allclose(softmax(mean)[0], record.adversarial_scores, atol=1e-5)
     verified = stockade("verify", "runs/a")
-    assert (verified.returncode, verified.stdout) == (0, f"{len(successes)} results checked: all hold\n")
+    assert (verified.returncode, verified.stdout) == (0, f"{len(run.examples)} results checked: all hold\n")
     assert stockade("resume", "runs/a").returncode == 0
 
 

@@ -81,7 +81,7 @@ def test_a_live_object_is_given_again(
     result = make(kind, tmp_path / "run")
     code, said = verify(monkeypatch, capsys, kind)
     if kind == "tune":
-        assert (code, said.splitlines()[-1]) == (3, "1 results checked: incomplete")
+        assert (code, said.splitlines()[-1]) == (3, "1 result checked: incomplete")
         assert "the best options were not rated again: the model was a Python object" in said
     else:
         assert code == 2

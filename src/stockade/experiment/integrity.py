@@ -60,7 +60,7 @@ class Verification:
             outcome = f"{count} problem{'' if count == 1 else 's'}"
         else:
             outcome = "incomplete" if self.incomplete else "all hold"
-        return f"{self.checked} results checked: {outcome}"
+        return f"{self.checked} result{'' if self.checked == 1 else 's'} checked: {outcome}"
 
     def with_problems(self, problems: Iterable[str], *, checked: int = 0) -> Verification:
         """The same with more problems, found among so many more results."""
