@@ -142,12 +142,16 @@ def test_drift_is_seen_from_the_original_alone() -> None:
 def test_stop_words_are_left_alone_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     class Synonyms(FakeNeighbours):
         def neighbours(self, word: str, *, count: int = 50, min_cosine: float | None = None) -> tuple[Near, ...]:
-            return (Near("so", 0.9),) if word == "such" else ()
+            return (Near("so", 0.9),) if word.lower() == "such" else ()
 
     monkeypatch.setattr("stockade.attacks.textfooler.load_neighbours", Synonyms)
     weights = {"such": 1.0, "so": -1.0}
     assert run(weights, TextFooler(threshold=0.0)).trial.reason == "no word has a neighbour"
     assert run(weights, TextFooler(threshold=0.0, stop_words="none")).words == ("so", "great", "film")
+    # To TextAttack a capitalised word is no stop word: questions begin with words that matter.
+    cased = TextFooler(**{**make_attack("textfooler@textattack").options, "same_pos": False})
+    assert run(weights, cased, "Such great film").words == ("So", "great", "film")
+    assert run(weights, TextFooler(threshold=0.0), "Such great film").trial.reason == "no word has a neighbour"
 
 
 def test_presets() -> None:

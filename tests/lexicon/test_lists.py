@@ -10,7 +10,7 @@ from importlib import resources
 import pytest
 
 from stockade.lexicon.homoglyphs import homoglyphs
-from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, is_stop_word
+from stockade.lexicon.stopwords import ENGLISH_FUNCTION_WORDS, NLTK_STOP_WORDS, StopList, is_stop_word
 
 SHA256 = {
     "wordnet.txt.gz": "0350cfff9250f20416ddfc276296c15f9ff6f9668c0fd4379211800c8bf88b70",
@@ -66,7 +66,11 @@ def test_the_notice_that_wordnet_asks_for_is_beside_its_table() -> None:
 
 
 def test_a_cased_list_leaves_capitals_out_and_an_empty_one_everything() -> None:
-    assert is_stop_word("the", "nltk-cased")
-    assert not is_stop_word("The", "nltk-cased")
-    assert is_stop_word("The", "nltk")
+    lists: tuple[tuple[StopList, StopList], ...] = (("nltk-cased", "nltk"), ("function-cased", "function"))
+    for cased, uncased in lists:
+        assert is_stop_word("the", cased)
+        assert not is_stop_word("The", cased)
+        assert is_stop_word("The", uncased)
+    assert is_stop_word("upon", "function-cased")
+    assert not is_stop_word("upon", "nltk-cased")
     assert not is_stop_word("the", "none")

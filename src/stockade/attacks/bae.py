@@ -77,7 +77,7 @@ class BAE(WordAttack):
         Replacements must keep the part of speech.
     noun_verb_exchange : bool
         Nouns and verbs may replace each other.
-    stop_words : {"none", "function", "nltk", "nltk-cased"}
+    stop_words : {"none", "function", "function-cased", "nltk", "nltk-cased"}
         Words that are never changed.
     score_first : bool
         Score every proposal and compare only those that matter: the same result with more queries and far fewer

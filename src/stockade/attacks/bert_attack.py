@@ -81,7 +81,7 @@ class BertAttack(WordAttack):
         or none. Made for sentiment; allow them where opposites do not matter.
     min_word_cosine : float
         For `antonyms=vectors`.
-    stop_words : {"none", "function", "nltk", "nltk-cased"}
+    stop_words : {"none", "function", "function-cased", "nltk", "nltk-cased"}
         Words that are never changed, nor written unless `write_stop_words` is set.
     write_stop_words : bool
         Allow stop words as substitutes.

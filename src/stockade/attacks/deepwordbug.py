@@ -62,7 +62,7 @@ class DeepWordBug(WordAttack):
         The largest sum of the words' Levenshtein distances to the original.
     one_shot : bool
         Misspell without looking at the model, then ask once; otherwise greedy.
-    stop_words : {"none", "function", "nltk", "nltk-cased"}
+    stop_words : {"none", "function", "function-cased", "nltk", "nltk-cased"}
         Words that are never changed.
     tail_weight : float
         The lambda of the combined score: temporal + lambda * tail.

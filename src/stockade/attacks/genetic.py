@@ -90,7 +90,7 @@ class Genetic(WordAttack):
         How many words to either side the masked LM reads.
     temperature : float
         Parents are drawn with probability softmax(score / temperature).
-    stop_words : {"none", "function", "nltk", "nltk-cased"}
+    stop_words : {"none", "function", "function-cased", "nltk", "nltk-cased"}
         Words that are never changed.
     round_up : bool
         Round the number of words that may change up instead of down.

@@ -45,7 +45,7 @@ class HotFlip(WordAttack):
         How many words may be flipped.
     same_pos : bool
         Replacements must keep the part of speech.
-    stop_words : {"none", "function", "nltk", "nltk-cased"}
+    stop_words : {"none", "function", "function-cased", "nltk", "nltk-cased"}
         Words that are neither changed nor written.
     max_changed, constraint, repair_articles
         As for every `WordAttack`.

@@ -63,7 +63,7 @@ class PWWS(WordAttack):
     ----------
     same_pos : {"coarse", "fine", "any"}
         Synonyms of the word's part of speech, of its fine-grained tag as well, or of any.
-    stop_words : {"none", "function", "nltk", "nltk-cased"}
+    stop_words : {"none", "function", "function-cased", "nltk", "nltk-cased"}
         Words that are never changed.
     choose_again : bool
         Choose each substitute on the current text, not once on the original; keep it only if it helps.

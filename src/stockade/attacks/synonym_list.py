@@ -32,7 +32,7 @@ class SynonymList(WordAttack):
         How many synonyms of a word are tried.
     max_squared_distance : float
         How far a synonym's counter-fitted vector may be.
-    stop_words : {"none", "function", "nltk", "nltk-cased"}
+    stop_words : {"none", "function", "function-cased", "nltk", "nltk-cased"}
         Words that are never changed.
     max_changed, constraint, repair_articles
         As for every `WordAttack`.

@@ -51,7 +51,7 @@ _AUTHORS = {
     "short": 0.1,
     "accept": "beats-original",
 }
-_TEXTATTACK = {"min_cosine": 0.5, "reference": "previous", "short": None}
+_TEXTATTACK = {"min_cosine": 0.5, "reference": "previous", "short": None, "stop_words": "function-cased"}
 
 
 _CALIBRATED = {"threshold": 0.8039}
@@ -91,7 +91,7 @@ class TextFooler(WordAttack):
         Replacements must keep the part of speech.
     noun_verb_exchange : bool
         Nouns and verbs may replace each other.
-    stop_words : {"none", "function", "nltk", "nltk-cased"}
+    stop_words : {"none", "function", "function-cased", "nltk", "nltk-cased"}
         Words that are never changed.
     score_first : bool
         Score all candidates and compare only those that could be taken.

@@ -63,16 +63,18 @@ _NLTK = """
 ENGLISH_FUNCTION_WORDS = frozenset(word for words in _BY_CLASS.values() for word in words.split())
 NLTK_STOP_WORDS = frozenset(_NLTK.split())
 
-StopList = Literal["none", "nltk", "nltk-cased", "function"]
+StopList = Literal["none", "nltk", "nltk-cased", "function", "function-cased"]
 _LISTS = {"function": ENGLISH_FUNCTION_WORDS, "nltk": NLTK_STOP_WORDS}
+_CASED = "-cased"
 _STRAIGHT = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'"})
 
 
 def is_stop_word(word: str, which: StopList = "nltk") -> bool:
-    """Whether the word is on a list, whatever its case and the form of its apostrophe; "nltk-cased" is NLTK's list
-    where "The" is no stop word, "none" is empty.
+    """Whether the word is on a list, whatever its case and the form of its apostrophe.
+
+    In TextAttack, and so on the lists that end in "-cased", "The" is no stop word; "none" is empty.
     """
     if which == "none":
         return False
     straight = word.translate(_STRAIGHT)
-    return straight in NLTK_STOP_WORDS if which == "nltk-cased" else straight.lower() in _LISTS[which]
+    return (straight if which.endswith(_CASED) else straight.lower()) in _LISTS[which.removesuffix(_CASED)]
