@@ -26,6 +26,7 @@ WORKFLOWS = {
     "study-masking": "stockade.studies.masking.study",
     "study-rules": "stockade.studies.rules.study",
     "study-transfer": "stockade.studies.transfer.study",
+    "study-translation": "stockade.studies.translation.study",
 }
 """The module whose `WORKFLOW` runs a kind of job."""
 

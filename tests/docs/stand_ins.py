@@ -55,6 +55,7 @@ def lay_out(folder: Path) -> None:
     network, tokenizer = build_translator("bilstm-mt", pairs, options={"vocabulary": 300, "width": 16})
     network.save_pretrained(folder / "models/mt")
     tokenizer.save_pretrained(folder / "models/mt")
+    shutil.copytree(folder / "models/mt", folder / "models/recurrent")
     (folder / "docs").symlink_to(ROOT / "docs")
 
 

@@ -32,6 +32,7 @@ COMMANDS_NOT_RUN = {
     r"study attention .*": ATTENTION,
     r"study transfer .*--pool .*": "trains 40 models; tests/studies/transfer/test_pool.py runs a small pool",
     r"resume runs/one": ATTENTION,
+    r"study translation .*--train-data .*": "trains two translators; tests/studies/translation does it",
     r"train nli.jsonl --arch BERT .*": "needs a pre-trained BERT",
     r"lexicon build mine.npz": "needs a package of 70 MB; the command below it writes the same file",
 }

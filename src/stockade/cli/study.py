@@ -17,6 +17,7 @@ from stockade.cli.inputs import (
     job_options,
     limit_option,
     model_options,
+    parallel_options,
     refuse_beside_resume,
     seed_option,
     speed_options,
@@ -57,6 +58,7 @@ def command() -> None:
     stockade study attention builtin:sentiment-bert builtin:sentiment-lstm builtin:reviews --limit 100 --out runs/one
     stockade study masking models/m03 models/m08 builtin:reviews --attack pwws --limit 100 --out runs/rates
     stockade study transfer test.csv --pool default --train-data train.csv --attacked 200 --out runs/transfer
+    stockade study translation models/mt-lstm models/mt pairs.csv --searched 200 --out runs/translators
     """
 
 
@@ -69,7 +71,7 @@ def _command(spec: type[StudySpec]) -> click.Command:
 
     models = "MODEL…" if spec.several_models else "MODEL"
     function: Any = run
-    for add in (input_options, job_options):
+    for add in (input_options, job_options, *([parallel_options] if spec.parallel else [])):
         function = add(function)
     for name in reversed(spec.options()):
         function = _option(name, spec.model_fields[name])(function)

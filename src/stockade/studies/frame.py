@@ -70,6 +70,8 @@ class StudySpec(ModelSpec):
     summary: ClassVar[str]
     """What the study is about, in a line."""
     several_models: ClassVar[bool] = False
+    parallel: ClassVar[bool] = False
+    """Whether the data are parallel sentences, for translators."""
 
     models: Annotated[Mapping[str, Reference], BeforeValidator(models_by_name)]
     budget: Count | None = None

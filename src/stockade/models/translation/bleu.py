@@ -56,13 +56,7 @@ def corpus_chrf(translations: Sequence[str], references: Sequence[str]) -> dict[
 
 
 def compare_bleu(
-    before: Sequence[str],
-    after: Sequence[str],
-    references: Sequence[str],
-    *,
-    lowercase: bool = False,
-    samples: int = 1000,
-    seed: int = 0,
+    before: Sequence[str], after: Sequence[str], references: Sequence[str], *, lowercase: bool = False
 ) -> dict[str, Any]:
     """The BLEU of two sets of translations of the same sentences and its change, with 95 % intervals by the paired
     bootstrap of Koehn (2004): sentences are drawn with replacement, the same for both.
@@ -73,28 +67,54 @@ def compare_bleu(
         As many of each.
     lowercase
         Compare without case.
+    """
+    scores, drawn, signature = bootstrap_bleu([before, after], references, lowercase=lowercase)
+    return {
+        "before": bootstrap_interval(scores[0], drawn[0]),
+        "after": bootstrap_interval(scores[1], drawn[1]),
+        "change": bootstrap_interval(scores[1] - scores[0], drawn[1] - drawn[0]),
+        "signature": signature,
+    }
+
+
+def bootstrap_bleu(
+    systems: Sequence[Sequence[str]],
+    references: Sequence[str],
+    *,
+    lowercase: bool = False,
+    samples: int = 1000,
+    seed: int = 0,
+) -> tuple[list[float], NDArray[np.float64], str]:
+    """The BLEU of several sets of translations of the same sentences, also of samples of the sentences, and the
+    signature.
+
+    Parameters
+    ----------
+    systems
+        The sets, each with as many translations as there are references.
+    references
+        One for each sentence.
+    lowercase
+        Compare without case.
     samples
-        How often a set of sentences is drawn.
+        How often so many sentences are drawn with replacement, the same for all sets; a column of the answer each.
     seed
         Which ones.
     """
-    rng = np.random.default_rng(seed)
-    size = len(references)
-    weights = rng.multinomial(size, np.full(size, 1 / size), size=samples) if size else np.zeros((0, 0), dtype=np.int64)
-    scores, signature = [], ""
-    for translations in (before, after):
-        whole = corpus_bleu(translations, references, lowercase=lowercase)
-        signature = whole.signature
-        counts = _counts(translations, references, lowercase)
-        drawn = np.array([_bleu_of(row) for row in weights @ counts])
-        scores.append((whole.score, drawn))
-    (first, first_drawn), (second, second_drawn) = scores
-    return {
-        "before": _interval(first, first_drawn),
-        "after": _interval(second, second_drawn),
-        "change": _interval(second - first, second_drawn - first_drawn),
-        "signature": signature,
-    }
+    rng, size = np.random.default_rng(seed), len(references)
+    weights = rng.multinomial(size, np.full(size, 1 / max(1, size)), size=samples)
+    whole = [corpus_bleu(translations, references, lowercase=lowercase) for translations in systems]
+    drawn = np.zeros((len(systems), samples))
+    for number, translations in enumerate(systems):
+        if samples:
+            drawn[number] = [_bleu_of(row) for row in weights @ _counts(translations, references, lowercase)]
+    return [score.score for score in whole], drawn, whole[0].signature
+
+
+def bootstrap_interval(value: float, drawn: NDArray[np.float64]) -> dict[str, float | None]:
+    """A number with the 95 % percentile interval of its bootstrap samples."""
+    low, high = np.quantile(drawn, (0.025, 0.975)) if len(drawn) else (value, value)
+    return {"value": round(float(value), 4), "low": round(float(low), 4), "high": round(float(high), 4)}
 
 
 def _counts(translations: Sequence[str], references: Sequence[str], lowercase: bool) -> NDArray[np.int64]:
@@ -111,8 +131,3 @@ def _bleu_of(counts: NDArray[np.int64]) -> float:
     numbers = counts.tolist()
     metric = sacrebleu_metrics().BLEU
     return float(metric.compute_bleu(numbers[:4], numbers[4:8], *numbers[8:], smooth_method="exp").score)
-
-
-def _interval(value: float, drawn: NDArray[np.float64]) -> dict[str, float]:
-    low, high = np.quantile(drawn, (0.025, 0.975)) if len(drawn) else (value, value)
-    return {"value": round(value, 4), "low": round(float(low), 4), "high": round(float(high), 4)}

@@ -10,10 +10,10 @@ from stockade.core.attacked_translation import TranslationRecord
 from stockade.core.records import Status
 from stockade.report.charts import Series, plot_rows
 from stockade.report.diff import diff_pieces
-from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
+from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Plot, Table, code
 from stockade.report.examples import TONES, Example, Examples, Filter, Version
 from stockade.report.figures import CLEAN, ROBUST, draw_plot
-from stockade.report.numbers import number, percent, ranged
+from stockade.report.numbers import NOT_AVAILABLE, number, percent_cell, ranged_cell
 from stockade.report.render_json import indented
 from stockade.workflows.translation.result import TranslationResult
 
@@ -22,10 +22,9 @@ COLUMNS = (
     "attack",
     "n",
     "success rate",
-    "BLEU before",
-    "BLEU after",
+    "BLEU",
     "change",
-    "lower-case BLEU",
+    "BLEU, lower case",
     "chrF",
     "queries",
     "changed words",
@@ -113,24 +112,30 @@ def summary_table(results: Sequence[TranslationResult], names: Sequence[str] | N
     )
 
 
-def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
-    bleu, lower, chrf = numbers["bleu"], numbers["bleu_lowercase"], numbers["chrf"]
+def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str | Cell, ...]:
+    bleu = numbers["bleu"]
     return (
         attack,
         f"{numbers['attacked']:,}"
         + (f" (+{numbers['skipped']:,} skipped)" if numbers["skipped"] else "")
         + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
-        percent(numbers["success_rate"]),
-        number(None if bleu is None else bleu["before"]["value"], 2),
-        number(None if bleu is None else bleu["after"]["value"], 2),
-        ranged({"value": None, "low": None, "high": None} if bleu is None else bleu["change"], 2),
-        "n/a" if lower is None else f"{lower['before']['value']:.2f} → {lower['after']['value']:.2f}",
-        "n/a" if chrf is None else f"{chrf['before']['value']:.2f} → {chrf['after']['value']:.2f}",
+        percent_cell(numbers["success_rate"]),
+        _moved(bleu),
+        ranged_cell({"value": None, "low": None, "high": None} if bleu is None else bleu["change"], 2),
+        _moved(numbers["bleu_lowercase"]),
+        _moved(numbers["chrf"]),
         number(numbers["mean_queries"]),
         number(numbers["mean_changed_words"], 2),
         number(numbers["mean_similarity"], 3),
         number(numbers["seconds"]),
     )
+
+
+def _moved(numbers: Mapping[str, Any] | None) -> str:
+    """A number before and after."""
+    if numbers is None:
+        return NOT_AVAILABLE
+    return f"{numbers['before']['value']:.1f} → {numbers['after']['value']:.1f}"
 
 
 def bleu_plot(results: Sequence[TranslationResult]) -> str:
