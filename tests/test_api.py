@@ -71,7 +71,8 @@ def test_a_run_without_a_folder_can_be_saved_and_opened_again(tmp_path: Path) ->
 def test_a_notebook_shows_numbers_and_escaped_examples() -> None:
     run = st.attack(predict, [("a <b>great</b> fun film", 1)], "deepwordbug", similarity=False)
     html = run._repr_html_()
-    assert "<b>" not in html
+    assert "<b>great" not in html
+    assert "&lt;b&gt;" in html
     assert "clean accuracy" in html
 
 

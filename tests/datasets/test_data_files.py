@@ -239,7 +239,8 @@ BROKEN: dict[str, tuple[str, Writer, str]] = {
     "bytes that are no UTF-8": (
         "r.csv",
         bytes_file(b"text,label\ngood,1\ncaf\xe9 noir,0\n"),
-        "r.csv line 3 is not UTF-8 text (found: byte 0xe9 at position 4 of the line). Save the file as UTF-8.",
+        "r.csv line 3 is not UTF-8 text (found: byte 0xe9 at position 4 of the line). Save the file as UTF-8, "
+        "or name its encoding, as in --encoding latin-1.",
     ),
     "bytes in jsonl": ("r.jsonl", bytes_file(b'{"text": "caf\xe9", "label": 0}\n'), "r.jsonl line 1 is not UTF-8 text"),
     "UTF-16": ("r.csv", bytes_file("text,label\na,1\n".encode("utf-16")), "The file looks like UTF-16"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -48,7 +49,7 @@ def test_columns_are_guessed_by_their_names(tmp_path: Path, header: str, columns
         ({"source_column": "note", "target_column": "en"}, ("note", "en")),
     ],
 )
-def test_named_columns_win_and_turn_the_direction(named: dict[str, str], columns: tuple[str, str]) -> None:
+def test_named_columns_win_and_turn_the_direction(named: dict[str, Any], columns: tuple[str, str]) -> None:
     loaded = load_parallel([{"id": 1, "en": "a dog", "de": "ein Hund", "note": "x"}], **named)
     assert (loaded.source_column, loaded.target_column) == columns
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -168,3 +169,31 @@ def test_the_tool_answers_at_once_and_without_torch(stockade: Stockade) -> None:
         result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
         assert "TORCH False" in result.stdout
+
+
+def test_one_sentence_and_data_without_labels(stockade: Stockade, folder: Path, refused: Callable[..., str]) -> None:
+    words = ("attack", "python:victim:predict", "--attack", "deepwordbug", "--no-similarity")
+    done = stockade(*words, "--text", "a good film", "--out", "runs/one")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 predictions changed" in done.stdout
+    assert "[-good-]{+" in done.stdout, "the text itself is what one wants to see"
+    (folder / "bare.csv").write_text("text\na good film\na dull film\n")
+    for flag in ("--unlabelled", "--no-labels"):
+        done = stockade(*words[:2], "bare.csv", *words[2:], flag, "--out", f"runs/{flag}")
+        assert done.returncode == 0, done.stderr
+        assert "predictions changed" in done.stdout
+    assert "Both --text and DATA (bare.csv)" in refused(*words[:2], "bare.csv", *words[2:], "--text", "a good film")
+    assert stockade("resume", "runs/one", "--trust-run").returncode == 0
+
+
+def test_files_as_other_programs_write_them(stockade: Stockade, folder: Path, refused: Callable[..., str]) -> None:
+    (folder / "excel.csv").write_bytes("text;label\na good café;1\n;0\na dull café;0\n".encode("cp1252"))
+    words = ("attack", "python:victim:predict", "excel.csv", "--attack", "deepwordbug", "--no-similarity")
+    assert "--encoding" in refused(*words)
+    reading = ("--encoding", "cp1252", "--delimiter", ";")
+    assert "row 1 (line 3) has no text" in refused(*words, *reading)
+    done = stockade(*words, *reading, "--skip-bad-rows", "--out", "runs/excel")
+    assert done.returncode == 0, done.stderr
+    assert "Skipped 1 row of 3 that could not be read" in done.stdout
+    rows = [json.loads(line) for line in stockade("export", "runs/excel").stdout.splitlines()]
+    assert [(row["id"], row["original"]) for row in rows] == [("0", "a good café"), ("2", "a dull café")]

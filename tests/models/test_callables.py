@@ -64,10 +64,11 @@ def test_every_usual_shape_is_read_as_the_same_probabilities(answer: Any) -> Non
         ([[0.2, 0.2], [0.5, 0.5]], r"rows sum to 0\.4 .*expected probabilities that sum to 1"),
         ([[0.5, 0.5]], "given 2 texts and answered with 1 rows"),
         ([0.5], "given 2 texts and answered with 1 numbers"),
-        ([2, 0], "Class numbers are not enough"),
+        ([2, 0], "If they are numbers of classes, answer with a row for each text instead"),
         (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
         ([[0.5, 0.5], [1.0]], "no table of numbers"),
-        (["positive", "negative"], "no table of numbers"),
+        (["positive", "negative"], r"names of classes \(found: 'positive'\), expected a row of class probabilities"),
+        (np.array(["positive", "negative"]), "answer with 1 for the class it names and 0 for the others"),
         (None, "Is a return missing"),
         ((row for row in ROWS), r"generator.*put list\(\.\.\.\) around it"),
         ([{"label": "1", "score": 0.7}, {"label": "0", "score": 0.9}], "top_k=None"),
@@ -79,6 +80,29 @@ def test_every_usual_shape_is_read_as_the_same_probabilities(answer: Any) -> Non
 def test_every_other_shape_is_one_sentence(answer: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         CallableClassifier(answering(answer)).predict_proba(TEXTS)
+
+
+def test_an_estimator_without_probabilities_is_told_how_to_get_some() -> None:
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    svm, text = pytest.importorskip("sklearn.svm"), pytest.importorskip("sklearn.feature_extraction.text")
+    with pytest.raises(ModelError, match=r"^LinearSVC has no predict_proba.*CalibratedClassifierCV around LinearSVC"):
+        CallableClassifier(svm.LinearSVC())
+    whole = pipeline.make_pipeline(text.TfidfVectorizer(), svm.LinearSVC())
+    with pytest.raises(ModelError, match=r"^Pipeline ends in LinearSVC, which has no predict_proba.*Calibrated"):
+        CallableClassifier(whole)
+    calibration = pytest.importorskip("sklearn.calibration")
+    calibrated = pipeline.make_pipeline(text.TfidfVectorizer(), calibration.CalibratedClassifierCV(svm.LinearSVC()))
+    calibrated.fit(["good film", "bad film"] * 5, ["pos", "neg"] * 5)
+    assert CallableClassifier(calibrated).labels == ("neg", "pos")
+
+
+def test_an_object_that_only_predicts_is_told_what_is_expected() -> None:
+    class Naming:
+        def predict(self, texts: list[str]) -> list[str]:
+            return ["pos"] * len(texts)
+
+    with pytest.raises(ModelError, match="Naming has predict and no predict_proba, expected class probabilities"):
+        CallableClassifier(Naming())
 
 
 def test_a_nan_row_is_that_texts_failure_alone() -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 from stockade.core.attacked_translation import TranslationExample
 from stockade.core.errors import BudgetExhausted, SearchStopped, StockadeError
-from stockade.core.example import Example, Scores
+from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.protocols import Attack
 from stockade.core.records import Outcome, Status
 from stockade.core.text import Text
@@ -63,8 +63,8 @@ async def attack_example(
 ) -> Trial:
     """Attack one example and confirm the result.
 
-    What the model gets wrong anyway is skipped. A success counts only when the model, asked again about that text
-    alone, is fooled again.
+    What the model gets wrong anyway is skipped; of a text without a label the model's own prediction is attacked. A
+    success counts only when the model, asked again about that text alone, is fooled again.
 
     Parameters
     ----------
@@ -87,6 +87,8 @@ async def attack_example(
         clean = (await Score([example.text], counted=False, draw=clean_draw))[0]
     except SearchStopped as stopped:
         return Trial("error", str(stopped))
+    if example.label == PREDICTED:
+        example = replace(example, label=clean.label)
     if clean.label != example.label:
         return Trial("skipped", "the model is wrong on the clean text", clean)
     if not example.text.words:

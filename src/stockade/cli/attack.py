@@ -24,6 +24,9 @@ from stockade.cli.inputs import (
     refuse_beside_resume,
     seed_option,
     speed_options,
+    text_option,
+    unlabelled_option,
+    with_text,
 )
 from stockade.core.errors import OptionError
 
@@ -36,6 +39,7 @@ _PASSED_ON = (
     "constraint",
     "repair_articles",
     "targeted",
+    "unlabelled",
     "similarity",
     "max_words",
     "mlm",
@@ -58,6 +62,8 @@ _PASSED_ON = (
 @click.option("--repair-articles", is_flag=True, default=None, help='Put "a" and "an" right in front of new words.')
 @click.option("--exhaustive", is_flag=True, help="Attacks that estimate try every word of the vocabulary instead.")
 @click.option("--targeted", metavar="LABEL", help="Succeed only when the model predicts this class.")
+@unlabelled_option
+@text_option
 @defense_option
 @click.option(
     "--similarity/--no-similarity", default=True, help="Measure the similarity of each success to its original."
@@ -84,6 +90,7 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
     stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws --limit 100
     stockade attack ./my-bert reviews.csv --attack deepwordbug@textattack --budget 200 --out runs/a
     stockade attack ./my-translator pairs.csv --attack mt-keyword --attack mt-typo --limit 200
+    stockade attack ./my-bert --text "A warm and funny film." --attack pwws
     """
     from stockade.cli.finish import output_folder, run_job
     from stockade.kinds import resume
@@ -95,10 +102,10 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
         refuse_beside_resume(ctx)
         return run_job(out, lambda observer: resume(out, trust=options["trust_run"], observer=observer, **speed))
     reference, source = model_and_data(
-        model, data, "stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws"
+        model, with_text(data, options), "stockade attack builtin:sentiment-cnn builtin:reviews --attack pwws"
     )
     attacks = _attacks(options["attacks"], ctx.meta.get("attack_options", {}), options["exhaustive"])
-    return run_job(
+    code = run_job(
         out,
         lambda observer: attack(
             reference,
@@ -113,6 +120,19 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
             **speed,
         ),
     )
+    if options["text"] is not None and code == 0:
+        _show_text(out)
+    return code
+
+
+def _show_text(out: Path) -> None:
+    """What became of the one text, which is what the user wants to know."""
+    from stockade.kinds import load
+    from stockade.report.document import Document
+    from stockade.report.examples import Examples, record_example
+
+    items = [record_example(record, labelled=False) for record in load(out).records()]
+    Document(title="", blocks=(Examples(items=items, preview=len(items)),)).print()
 
 
 def _attacks(references: tuple[str, ...], tables: dict[str, dict[str, Any]], exhaustive: bool) -> list[str]:

@@ -17,6 +17,9 @@ from stockade.cli.inputs import (
     refuse_beside_resume,
     seed_option,
     speed_options,
+    text_option,
+    unlabelled_option,
+    with_text,
 )
 
 _PASSED_ON = ("alpha", "familywise", "unlabelled", "limit", "seed", "max_words", "mlm", "encoder", "resume")
@@ -34,7 +37,8 @@ _PASSED_ON = ("alpha", "familywise", "unlabelled", "limit", "seed", "max_words",
 )
 @click.option("--alpha", type=float, help="The probability that a certificate may be wrong.  [default: 0.05]")
 @click.option("--familywise", is_flag=True, help="Let alpha be for all texts together, not for each.")
-@click.option("--unlabelled", is_flag=True, help="The data have no labels: certify the class that the model gives.")
+@unlabelled_option
+@text_option
 @limit_option
 @seed_option
 @defense_option
@@ -57,7 +61,9 @@ def command(context: click.Context, /, model: str | None, data: str | None, **op
     if options["resume"] and model is None:
         refuse_beside_resume(context)
         return run_job(out, lambda observer: resume(out, trust=options["trust_run"], observer=observer, **speed))
-    reference, source = model_and_data(model, data, "stockade certify models/m builtin:reviews:test --limit 200")
+    reference, source = model_and_data(
+        model, with_text(data, options), "stockade certify models/m builtin:reviews:test --limit 200"
+    )
     return run_job(
         out,
         lambda observer: certify(

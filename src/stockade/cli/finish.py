@@ -11,6 +11,7 @@ from pathlib import Path
 from stockade.cli.progress import watch
 from stockade.cli.screen import say
 from stockade.core.errors import InputError, OptionError
+from stockade.experiment.inputs import skipped_rows
 from stockade.experiment.progress import Observer
 from stockade.experiment.result import REPORT, Result
 from stockade.experiment.workspace import MANIFEST
@@ -50,6 +51,9 @@ def report(result: Result) -> int:
     page = document.write(result.folder / REPORT)
     document.brief().to_terminal(standard_output())
     say(f"Results: {result.folder}  ·  report: {page}")
+    for sentence in skipped_rows(result.manifest.inputs.get("data") or {}):
+        if sentence not in result.summary.get("warnings", ()):  # else it is on the page and was printed with it
+            say(f"stockade: {sentence}", err=True)
     problem = result.problem()
     if problem is not None:
         raise InputError(problem)

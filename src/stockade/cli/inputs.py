@@ -25,6 +25,9 @@ _COLUMNS = (
     click.option(
         "--label-map", multiple=True, metavar="DATA=MODEL", help="The model's class for a label of the data; repeat."
     ),
+    click.option("--encoding", help="The encoding of a text file, such as latin-1.  [default: utf-8]"),
+    click.option("--delimiter", help="Between the cells of a csv file, such as ; or tab.  [default: by extension]"),
+    click.option("--skip-bad-rows", is_flag=True, help="Leave out rows that cannot be read, and say how many."),
 )
 _OUTPUTS = (
     click.option("--labels", help="Class names in the order of the model's outputs, separated by commas."),
@@ -91,6 +94,16 @@ defense_option = click.option(
     metavar="NAME[@PRESET][:OPTION=VALUE,…]",
     help="A defense around the model; repeat from the outside in; none: the bare model.  [default: its folder's]",
 )
+
+
+unlabelled_option = click.option(
+    "--unlabelled",
+    "--no-labels",
+    "unlabelled",
+    is_flag=True,
+    help="The data have no labels: the model's own predictions are attacked or certified.",
+)
+text_option = click.option("--text", metavar="SENTENCE", help="One sentence in place of DATA; it needs no label.")
 
 
 limit_option = click.option("--limit", type=int, help="Take a seeded sample of this many rows.  [default: all]")
@@ -160,6 +173,9 @@ def data_options(options: Mapping[str, Any]) -> DataOptions:
         label_map=dict(_pair(item) for item in options["label_map"]),
         source_column=options.get("source_column"),
         target_column=options.get("target_column"),
+        encoding=options["encoding"],
+        delimiter=options["delimiter"],
+        skip_bad_rows=options["skip_bad_rows"],
     )
 
 
@@ -199,6 +215,18 @@ def model_and_data(model: str | None, data: str | None, example: str) -> tuple[s
         missing = "MODEL and DATA are" if model is None else "DATA is"
         raise OptionError(f"{missing} missing, as in: {example}")
     return model, data
+
+
+def with_text(data: str | None, options: dict[str, Any]) -> str | None:
+    """DATA, or the sentence of --text in its place, which has no label."""
+    if options["text"] is None:
+        return data
+    if data is not None:
+        raise OptionError(f"Both --text and DATA ({data}) say what to read: leave out one of the two.")
+    from stockade.datasets.load import ONE_TEXT
+
+    options["unlabelled"] = True
+    return f"{ONE_TEXT}{options['text']}"
 
 
 def refuse_beside_resume(context: click.Context, accepted: Collection[str] = ()) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -128,10 +130,34 @@ def command(context: click.Context, /, data: str | None, **options: Any) -> int:
     )
     if code == 0 and os.environ.get("RANK", "0") == "0":
         if is_classifier(out):
-            say(f"Next: stockade attack {out} {data} --attack pwws --limit 100")
+            say(next_command(out, data, options))
         if options["model"] is not None and not options["defenses"]:
             _warn_of_lost_defenses(Path(options["model"]), out)
     return code
+
+
+def next_command(out: Path, data: str, options: Mapping[str, Any]) -> str:
+    """What to do with a trained classifier: attack it on texts that it was not trained on, with the same columns.
+
+    Parameters
+    ----------
+    out
+        The model's folder.
+    data
+        What it was trained on.
+    options
+        Those of the command.
+    """
+    unseen = f"{data.removesuffix(':train')}:test" if data.endswith(":train") else options["validation"]
+    command = ["stockade", "attack", str(out), unseen or "TEST-DATA"]
+    for name in ("text_column", "label_column", "premise_column", "encoding", "delimiter"):
+        if options[name] is not None:
+            command += [f"--{name.replace('_', '-')}", options[name]]
+    for pair in options["label_map"]:
+        command += ["--label-map", pair]
+    command += ["--skip-bad-rows"] * options["skip_bad_rows"]
+    remark = "" if unseen else f"   # TEST-DATA: texts like those of {data} that the model was not trained on"
+    return f"Next: {shlex.join([*command, '--attack', 'pwws', '--limit', '100'])}{remark}"
 
 
 def _warn_of_lost_defenses(before: Path, folder: Path) -> None:

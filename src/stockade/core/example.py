@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from stockade.core.text import Text
 
+PREDICTED = -1
+"""In place of a class: whatever the model predicts for the clean text, for texts without labels."""
 _LOG_ODDS_LIMIT = 30.0
 _DIGITS = 3
 """Scores move a little with the shape of the batch they were computed in; differences below 1e-3 of log-odds are
@@ -54,7 +56,7 @@ class Example:
     text
         The text to attack.
     label
-        Its true class.
+        Its true class; `PREDICTED` before the model has been asked, if nobody knows it.
     target
         The class that a targeted attack wants; None for any wrong class.
     visible

@@ -28,8 +28,12 @@ from stockade.datasets.wording import quote
 _RECORD = tuple(field.name for field in dataclasses.fields(Record))
 _OUR_COLUMNS = (_RECORD, ("id", "text", "label", "original", "changed"))
 """Headers of the csv files that `stockade export` and `stockade rules apply` write for spreadsheets."""
+_BEFORE_OURS = (0, 1, 4)
+"""So many columns may stand before them: `run` in a study, model, defense, view and seed in an evaluation."""
 _LONGEST_CELL = 1 << 24
 """Sixteen million characters: no text is that long, but everything behind a quote that is never closed is."""
+_STRAY = "expected after"
+"""What Python's csv module says of letters behind a closing quote: the next line can be read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ class DelimitedTable:
     delimiter: str
     quoted: bool
     has_header: bool = True
+    skip_bad_rows: bool = False
+    """Whether a row that cannot be read is a row without cells, not an error."""
 
     @property
     def name(self) -> str:
@@ -49,10 +55,14 @@ class DelimitedTable:
     def cells(self, wanted: tuple[str, ...]) -> Iterator[Sequence[object]]:
         pick = itemgetter(*(self.columns.index(column) for column in wanted))
         width = len(self.columns)
-        ours = self.columns in _OUR_COLUMNS or self.columns[1:] in _OUR_COLUMNS  # those of a study begin with `run`
+        missing = (None,) * len(wanted)
+        ours = any(self.columns[start:] in _OUR_COLUMNS for start in _BEFORE_OURS)
         for number, (line, cells) in enumerate(self._body()):
             if len(cells) != width:
-                raise self._wrong_width(number, line, cells)
+                if not self.skip_bad_rows:
+                    raise self._wrong_width(number, line, cells)
+                yield missing
+                continue
             if ours:
                 cells = [csv_text(cell) for cell in cells]
             yield pick(cells) if len(wanted) > 1 else (pick(cells),)
@@ -67,7 +77,7 @@ class DelimitedTable:
         return self.file.sha256()
 
     def _body(self) -> Iterator[tuple[int, list[str]]]:
-        return islice(_records(self.file, self.delimiter, self.quoted), 1, None)
+        return islice(_records(self.file, self.delimiter, self.quoted, self.skip_bad_rows), 1, None)
 
     def _wrong_width(self, number: int, line: int, cells: list[str]) -> DataError:
         many = "many" if len(cells) > len(self.columns) else "few"
@@ -82,9 +92,23 @@ class DelimitedTable:
         )
 
 
-def open_delimited(file: DataFile, delimiter: str, needs_labels: bool = True) -> DelimitedTable:
-    """Read the header of a csv or tsv file and see how it is quoted."""
-    quoted = delimiter == "," or _makes_sense_quoted(file, delimiter)
+def open_delimited(
+    file: DataFile, delimiter: str, needs_labels: bool = True, *, is_csv: bool = True, skip_bad_rows: bool = False
+) -> DelimitedTable:
+    """Read the header of a csv or tsv file and see how it is quoted.
+
+    Parameters
+    ----------
+    file, delimiter
+        The file, and what stands between its cells.
+    needs_labels
+        Whether there must be a second column.
+    is_csv
+        Whether double quotes always mean what they mean in csv; in a tsv file they may be characters.
+    skip_bad_rows
+        Whether a row that cannot be read is a row without cells, not an error.
+    """
+    quoted = is_csv or _makes_sense_quoted(file, delimiter)
     header = next(_records(file, delimiter, quoted), None)
     if header is None:
         raise DataError(
@@ -96,28 +120,41 @@ def open_delimited(file: DataFile, delimiter: str, needs_labels: bool = True) ->
         raise DataError(f"{file.name} has NUL bytes in its header, which no text should have. Save the file as UTF-8.")
     if needs_labels and len(columns) == 1:
         other = next((mark for mark in (";", "\t", "|", ",") if mark in columns[0]), None)
-        hint = f"separate them by {_name_of(delimiter)}s" + (f" instead of {_name_of(other)}s." if other else ".")
+        hint = f"separate them by {_name_of(delimiter)}s" + (
+            f" instead of {_name_of(other)}s, or name the {_name_of(other)} with --delimiter." if other else "."
+        )
         raise DataError(
             f"{file.name} has a single column (found: {quote(columns[0])}), expected one for the text and one for "
             f"the label: {hint}"
         )
-    return DelimitedTable(file, columns, delimiter, quoted)
+    return DelimitedTable(file, columns, delimiter, quoted, skip_bad_rows=skip_bad_rows)
 
 
-def _records(file: DataFile, delimiter: str, quoted: bool) -> Iterator[tuple[int, list[str]]]:
-    """The line each record begins on and its cells; blank lines are passed over."""
+def _records(
+    file: DataFile, delimiter: str, quoted: bool, skip_bad_rows: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """The line each record begins on and its cells; blank lines are passed over.
+
+    A record that is no csv has no cells if bad rows are skipped. A quote that is never closed is an error all the
+    same: it swallows the rest of the file.
+    """
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
     reader = csv.reader(
         file.lines(), delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     )
     line = 1
-    try:
-        for cells in reader:
-            if len(cells) > 1 or (cells and cells[0].strip()):
-                yield line, cells
+    while True:
+        try:
+            for cells in reader:
+                if len(cells) > 1 or (cells and cells[0].strip()):
+                    yield line, cells
+                line = reader.line_num + 1
+            return
+        except csv.Error as error:
+            if not skip_bad_rows or _STRAY not in str(error):
+                raise DataError(f"{file.name} line {line} {_explain(str(error))}") from None
+            yield line, []
             line = reader.line_num + 1
-    except csv.Error as error:
-        raise DataError(f"{file.name} line {line} {_explain(str(error))}") from None
 
 
 def _explain(message: str) -> str:
@@ -129,7 +166,7 @@ def _explain(message: str) -> str:
         )
     if "unexpected end of data" in message:
         return "opens a double quote that is never closed. Close it, or double it if it belongs to the text."
-    if "expected after" in message:
+    if _STRAY in message:
         return (
             "has letters behind the closing double quote of a cell. "
             'Double the quotes that belong to the text, as in "a ""fine"" film".'
@@ -153,4 +190,4 @@ def _makes_sense_quoted(file: DataFile, delimiter: str) -> bool:
 
 
 def _name_of(delimiter: str) -> str:
-    return {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}[delimiter]
+    return {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}.get(delimiter, f'"{delimiter}"')

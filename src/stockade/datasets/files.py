@@ -19,6 +19,7 @@ from stockade.core.errors import DataError
 from stockade.datasets.arrow import open_parquet
 from stockade.datasets.delimited import open_delimited
 from stockade.datasets.jsonlines import open_json_lines
+from stockade.datasets.reading import PLAIN, Reading
 from stockade.datasets.source import Table
 from stockade.datasets.streams import DataFile, unreadable
 from stockade.datasets.wording import clip
@@ -38,20 +39,26 @@ _ADVICE = {
 }
 
 
-def open_file(path: Path, needs_labels: bool = True) -> Table:
-    """The table in a file, or one sentence on why there is none."""
+def open_file(path: Path, needs_labels: bool = True, reading: Reading = PLAIN) -> Table:
+    """The table in a file, or one sentence on why there is none.
+
+    Parameters
+    ----------
+    path
+        The file.
+    needs_labels
+        Whether it must have a column of labels.
+    reading
+        Its encoding and delimiter, if they are not the usual ones, and what to do with rows that cannot be read.
+    """
     path = path.expanduser()
     _check_path(path)
-    file = DataFile.at(path)
-    match _format(path):
-        case ".csv":
-            return open_delimited(file, ",", needs_labels)
-        case ".tsv":
-            return open_delimited(file, "\t", needs_labels)
-        case ".jsonl":
-            return open_json_lines(file)
-        case _:
-            return open_parquet(file)
+    file, kind, skip = DataFile.at(path, reading.encoding), _format(path), reading.skip_bad_rows
+    if kind in (".csv", ".tsv"):
+        delimiter = reading.mark or ("," if kind == ".csv" else "\t")
+        return open_delimited(file, delimiter, needs_labels, is_csv=kind == ".csv", skip_bad_rows=skip)
+    reading.refuse(path.name, "delimiter", *(() if kind == ".jsonl" else ("encoding",)))
+    return open_json_lines(file, skip_bad_rows=skip) if kind == ".jsonl" else open_parquet(file)
 
 
 def _format(path: Path) -> str:

@@ -22,6 +22,8 @@ class JsonLinesTable:
     file: DataFile
     columns: tuple[str, ...]
     has_header: bool = False
+    skip_bad_rows: bool = False
+    """Whether a line that is no object is a row without cells, not an error."""
 
     @property
     def name(self) -> str:
@@ -35,9 +37,13 @@ class JsonLinesTable:
             try:
                 record = _decode(decoder, line)
             except (ValueError, RecursionError) as error:
-                raise _not_json(self.file, number, error) from None
+                if not self.skip_bad_rows:
+                    raise _not_json(self.file, number, error) from None
+                record = {}
             if type(record) is not dict:
-                raise _not_an_object(self.file, number, record)
+                if not self.skip_bad_rows:
+                    raise _not_an_object(self.file, number, record)
+                record = {}
             yield tuple(map(record.get, wanted))
 
     def place(self, number: int) -> str:
@@ -50,8 +56,16 @@ class JsonLinesTable:
         return self.file.sha256()
 
 
-def open_json_lines(file: DataFile) -> JsonLinesTable:
-    """Read the first object of a file for its columns."""
+def open_json_lines(file: DataFile, *, skip_bad_rows: bool = False) -> JsonLinesTable:
+    """Read the first object of a file for its columns.
+
+    Parameters
+    ----------
+    file
+        The file.
+    skip_bad_rows
+        Whether a line that is no object is a row without cells, not an error.
+    """
     first = next(_filled(file), None)
     if first is None:
         raise DataError(f"{file.name} is empty. {_EXPECTED}")
@@ -62,7 +76,7 @@ def open_json_lines(file: DataFile) -> JsonLinesTable:
         raise _not_json(file, number, error) from None
     if not isinstance(pairs, _Pairs):
         raise _not_an_object(file, number, pairs)
-    return JsonLinesTable(file, tuple(key for key, _ in pairs))
+    return JsonLinesTable(file, tuple(key for key, _ in pairs), skip_bad_rows=skip_bad_rows)
 
 
 class _Pairs(list[tuple[str, object]]):

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from stockade.core.errors import DataError, OptionError
 from stockade.datasets.columns import Columns, column_key
 from stockade.datasets.load import open_table
-from stockade.datasets.source import Row, Table, TableSource
+from stockade.datasets.reading import PLAIN, Reading
+from stockade.datasets.source import Row, Skipped, Table, TableSource
 from stockade.datasets.wording import listing, quote
 
 PAIR_NAMES = (
@@ -63,10 +64,10 @@ class ParallelSource:
 
     label_names = None
 
-    def __init__(self, table: Table, source: str, target: str) -> None:
+    def __init__(self, table: Table, source: str, target: str, reading: Reading = PLAIN) -> None:
         self.source_column, self.target_column = source, target
         columns = Columns(target, "", source)
-        self._rows = TableSource(table, columns, text_option=_TARGET, premise_option=_SOURCE)
+        self._rows = TableSource(table, columns, text_option=_TARGET, premise_option=_SOURCE, reading=reading)
 
     @property
     def name(self) -> str:
@@ -75,6 +76,11 @@ class ParallelSource:
     def rows(self) -> Iterator[Row]:
         """Every row, checked: two texts, or an error that names the row."""
         return self._rows.rows()
+
+    @property
+    def skipped(self) -> Skipped:
+        """The rows that the last pass over all rows has left out."""
+        return self._rows.skipped
 
     def pairs(self) -> Iterator[SentencePair]:
         """Every pair of sentences, checked like `rows`."""
@@ -86,7 +92,13 @@ class ParallelSource:
 
 
 def load_parallel(
-    reference: object, *, source_column: str | None = None, target_column: str | None = None
+    reference: object,
+    *,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    skip_bad_rows: bool = False,
 ) -> ParallelSource:
     """Open parallel sentences: a file, a data set of the hub, or Python objects.
 
@@ -97,14 +109,17 @@ def load_parallel(
         DataFrame, a pyarrow Table, a Dataset, or a `ParallelSource`.
     source_column, target_column : str, optional
         The columns to read; those that are not named are guessed by their names.
+    encoding, delimiter, skip_bad_rows : optional
+        How a text file is read, as for `load_data`.
     """
+    reading = Reading(encoding, delimiter, skip_bad_rows)
     if isinstance(reference, ParallelSource):
         if source_column is not None or target_column is not None:
             raise OptionError(f"{reference.name} has its columns chosen already. Leave out {_SOURCE} and {_TARGET}.")
         return reference
-    table = open_table(_as_records(reference), needs_labels=False)
+    table = open_table(_as_records(reference), needs_labels=False, reading=reading)
     source, target = _choose(table.name, table.columns, source_column, target_column)
-    parallel = ParallelSource(table, source, target)
+    parallel = ParallelSource(table, source, target, reading)
     if next(iter(table.cells((source, target))), None) is None:
         raise DataError(
             f"{table.name} has columns but no rows (found: {listing(table.columns)}), expected one row per pair of "

@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 from stockade.core.errors import DataError
 from stockade.core.text import TextInput
 from stockade.datasets.columns import Columns
+from stockade.datasets.reading import PLAIN, Reading
 from stockade.datasets.wording import quote
 
 Label = str | int
@@ -41,6 +42,14 @@ class Row:
     def input(self) -> TextInput:
         """The row as a model is given it."""
         return self.text if self.premise is None else (self.premise, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """How many rows were left out because they could not be used, and what is wrong with the first of them."""
+
+    count: int
+    first: str
 
 
 @runtime_checkable
@@ -90,11 +99,16 @@ class Table(Protocol):
         """The hash of the underlying bytes, or None where only the rows can be hashed."""
 
 
+class _BadRow(Exception):
+    """What is wrong with a row, without its place."""
+
+
 class TableSource:
     """A `DataSource` over a table and a choice of its columns.
 
     Texts of nothing but blanks are refused unless `empty_texts` lets them be. Without a label column every label is 0.
-    `text_option` and `premise_option` are what errors call the options that name those columns.
+    `text_option` and `premise_option` are what errors call the options that name those columns. `reading` says whether
+    rows that cannot be used are skipped; `skipped` says how many were, after a pass over all of them.
     """
 
     def __init__(
@@ -106,8 +120,10 @@ class TableSource:
         empty_texts: bool = False,
         text_option: str = "--text-column",
         premise_option: str = "--premise-column",
+        reading: Reading = PLAIN,
     ) -> None:
-        self._empty_texts = empty_texts
+        self._empty_texts, self._reading = empty_texts, reading
+        self._skipped = Skipped(0, "")
         self._text_option, self._premise_option = text_option, premise_option
         self._table = table
         self._columns = columns
@@ -128,32 +144,60 @@ class TableSource:
 
     def rows(self) -> Iterator[Row]:
         """Every row, checked: a text and a label that can be used, or an error that names the row."""
-        is_pair = self._columns.premise is not None
-        labels: dict[object, Label] = {}
-        labelled = bool(self._columns.label)
+        return self._rows_without_bad_ones() if self._reading.skip_bad_rows else self._checked_rows()
+
+    @property
+    def skipped(self) -> Skipped:
+        """The rows that the last pass over all rows has left out."""
+        return self._skipped
+
+    def _rows_without_bad_ones(self) -> Iterator[Row]:
+        """Every row that can be used; the others are counted, with what is wrong with the first of them."""
+        count, first, labels = 0, "", dict[object, Label]()
         for number, cells in enumerate(self._table.cells(self._columns.wanted)):
-            text, raw = cells[0], cells[1] if labelled else 0
-            if not _is_plain_text(text):
-                text = self._text(text, number, self._columns.text, self._text_option)
-            premise = cells[2] if is_pair else None
-            if is_pair and not _is_plain_text(premise):
-                premise = self._text(premise, number, str(self._columns.premise), self._premise_option)
             try:
-                label = labels[raw]
-            except (KeyError, TypeError):
-                label = self._label(raw, number)
-                if len(labels) < _REMEMBERED_LABELS:
-                    labels[raw] = label
-            yield Row(str(number), text, premise, label)  # type: ignore[arg-type]  # both were checked above
+                row = self._row(number, cells, labels)
+            except _BadRow as problem:  # to name its place the file is read again, which is done for the first alone
+                count, first = count + 1, first or f"{self._table.place(number)} {problem}"
+            else:
+                yield row
+        self._skipped = Skipped(count, first)
+
+    def _checked_rows(self) -> Iterator[Row]:
+        labels: dict[object, Label] = {}
+        for number, cells in enumerate(self._table.cells(self._columns.wanted)):
+            try:
+                row = self._row(number, cells, labels)
+            except _BadRow as problem:
+                raise DataError(f"{self._table.name} {self._table.place(number)} {problem}") from None
+            yield row
+
+    def _row(self, number: int, cells: Sequence[object], labels: dict[object, Label]) -> Row:
+        """A row of cells, checked; `labels` remembers the labels of cells that were seen before."""
+        is_pair = self._columns.premise is not None
+        text, raw = cells[0], cells[1] if self._columns.label else 0
+        if not _is_plain_text(text):
+            text = self._text(text, self._columns.text, self._text_option)
+        premise = cells[2] if is_pair else None
+        if is_pair and not _is_plain_text(premise):
+            premise = self._text(premise, str(self._columns.premise), self._premise_option)
+        try:
+            label = labels[raw]
+        except (KeyError, TypeError):
+            label = self._label(raw)
+            if len(labels) < _REMEMBERED_LABELS:
+                labels[raw] = label
+        return Row(str(number), text, premise, label)  # type: ignore[arg-type]  # both were checked above
 
     def fingerprint(self) -> str:
         """A hash of the file's bytes, or of every row where there is no file, and of the choice of columns."""
         if self._fingerprint is None:
             content = self._table.sha256()
-            self._fingerprint = hash_parts(content, *self._columns.wanted) if content else hash_rows(self)
+            parts = (*self._columns.wanted, *self._reading.parts)
+            self._fingerprint = hash_parts(content, *parts) if content else hash_rows(self)
         return self._fingerprint
 
-    def _text(self, value: object, number: int, column: str, option: str) -> str:
+    def _text(self, value: object, column: str, option: str) -> str:
         """The text of a cell that is not plainly one: a string of another type, or the error that says what it is."""
         value = _unboxed(value)
         if self._empty_texts and isinstance(value, str) and not value.strip():
@@ -171,9 +215,9 @@ class TableSource:
             problem = f'has half of a surrogate pair in column "{column}", which is no character. Repair or remove it.'
         else:
             return str(value)
-        raise DataError(f"{self._table.name} {self._table.place(number)} {problem}")
+        raise _BadRow(problem)
 
-    def _label(self, raw: object, number: int) -> Label:
+    def _label(self, raw: object) -> Label:
         """The label in a cell, or the error that says what stands there instead."""
         value, column = _unboxed(raw), self._columns.label
         label = None if is_missing(value) else as_label(value)
@@ -186,7 +230,7 @@ class TableSource:
                 f'has {quote(value)} in column "{column}", expected the name or the whole number of a class. '
                 "Name another column with --label-column."
             )
-        raise DataError(f"{self._table.name} {self._table.place(number)} {problem}")
+        raise _BadRow(problem)
 
 
 def as_label(value: object) -> Label | None:

@@ -32,10 +32,12 @@ class DataFile:
 
     path: Path
     state: FileState | None
+    encoding: str | None = None
+    """Of the text in it; UTF-8 if None."""
 
     @classmethod
-    def at(cls, path: Path) -> DataFile:
-        return cls(path, file_state(path))
+    def at(cls, path: Path, encoding: str | None = None) -> DataFile:
+        return cls(path, file_state(path), encoding)
 
     @property
     def name(self) -> str:
@@ -64,11 +66,11 @@ class DataFile:
 
     def lines(self) -> Iterator[str]:
         """The lines of the file with their endings, without a byte order mark."""
-        with self.open() as stream, TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+        with self.open() as stream, TextIOWrapper(stream, self._codec, newline="") as text:
             try:
                 yield from text
-            except UnicodeDecodeError:
-                raise self._undecodable() from None
+            except UnicodeError as error:
+                raise self._undecodable(error) from None
             except EOFError:
                 raise DataError(
                     f"{self.name} is cut off: its gzip data ends before the end-of-file mark. Copy or download it "
@@ -90,17 +92,23 @@ class DataFile:
         except OSError as error:
             raise unreadable(self.path, error) from None
 
-    def _undecodable(self) -> DataError:
+    @property
+    def _codec(self) -> str:
+        return "utf-8-sig" if self.encoding is None else self.encoding
+
+    def _undecodable(self, error: UnicodeError) -> DataError:
         """The error for bytes that are no UTF-8: only now is it worth reading line by line to say where."""
-        hint = "Save the file as UTF-8."
+        if self.encoding is not None:
+            return DataError(f"{self.name} is not {self.encoding} text ({error}). Name another with --encoding.")
+        hint = "Save the file as UTF-8, or name its encoding, as in --encoding latin-1."
         with self.open() as stream:
             for number, line in enumerate(stream, start=1):
                 if number == 1:
                     hint = next((text for magic, text in _DISGUISES if line.startswith(magic)), hint)
                 try:
                     line.decode("utf-8")
-                except UnicodeDecodeError as error:
-                    place = f"byte 0x{line[error.start]:02x} at position {error.start + 1} of the line"
+                except UnicodeDecodeError as problem:
+                    place = f"byte 0x{line[problem.start]:02x} at position {problem.start + 1} of the line"
                     return DataError(f"{self.name} line {number} is not UTF-8 text (found: {place}). {hint}")
         return DataError(f"{self.name} is not UTF-8 text. {hint}")
 

@@ -14,7 +14,7 @@ from stockade.core.text import TextInput
 from stockade.datasets.examples import ExampleSet, UnlabelledSet
 from stockade.datasets.load import load_data
 from stockade.datasets.parallel import ParallelSource, load_parallel
-from stockade.datasets.source import DataSource
+from stockade.datasets.source import DataSource, Skipped
 from stockade.defenses.chain import load_defenses
 from stockade.defenses.defended import defenses_of, remarks_on
 from stockade.defenses.registry import NamedDefense
@@ -40,6 +40,10 @@ class DataOptions:
         The columns of the text (of the hypothesis in pairs), of the label and of the premise; guessed if None.
     label_map
         The model's class for a label of the data, where their names differ.
+    encoding, delimiter
+        Of a text file: its encoding, and what stands between its cells; UTF-8 and what its extension says if None.
+    skip_bad_rows
+        Leave out rows that cannot be read, and report how many, instead of ending with the first.
     source_column, target_column
         The columns of parallel sentences, for translators; guessed if None.
     """
@@ -48,6 +52,9 @@ class DataOptions:
     label_column: str | None = None
     premise_column: str | None = None
     label_map: Mapping[str, str] = field(default_factory=dict)
+    encoding: str | None = None
+    delimiter: str | None = None
+    skip_bad_rows: bool = False
     source_column: str | None = None
     target_column: str | None = None
 
@@ -58,13 +65,23 @@ class DataOptions:
             text_column=self.text_column,
             label_column=self.label_column,
             premise_column=self.premise_column,
+            encoding=self.encoding,
+            delimiter=self.delimiter,
+            skip_bad_rows=self.skip_bad_rows,
             empty_texts=empty_texts,
             needs_labels=needs_labels,
         )
 
     def load_parallel(self, data: object) -> ParallelSource:
         """The pairs of sentences of `data`, which is a reference or an object that `load_parallel` takes."""
-        return load_parallel(data, source_column=self.source_column, target_column=self.target_column)
+        return load_parallel(
+            data,
+            source_column=self.source_column,
+            target_column=self.target_column,
+            encoding=self.encoding,
+            delimiter=self.delimiter,
+            skip_bad_rows=self.skip_bad_rows,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +188,7 @@ def describe_model(reference: object, classifier: Classifier) -> dict[str, Any]:
 
 def describe_data(reference: object, examples: ExampleSet | UnlabelledSet) -> dict[str, Any]:
     """What a manifest records of the data."""
+    skipped = getattr(examples.source, "skipped", Skipped(0, ""))
     return {
         "reference": reference_of(reference),
         "fingerprint": examples.fingerprint,
@@ -179,7 +197,24 @@ def describe_data(reference: object, examples: ExampleSet | UnlabelledSet) -> di
         "label_counts": dict(examples.label_counts),
         "ids": None if examples.ids is None else list(examples.ids),
         "commitment": commit(examples.committed()),
+        **({"skipped_rows": {"count": skipped.count, "first": skipped.first}} if skipped.count else {}),
     }
+
+
+def skipped_rows(data: Mapping[str, Any]) -> list[str]:
+    """The warning about rows that were left out; none if all could be read.
+
+    Parameters
+    ----------
+    data
+        What a manifest records of the data.
+    """
+    skipped = data.get("skipped_rows")
+    if not skipped:
+        return []
+    rows = "1 row" if skipped["count"] == 1 else f"{skipped['count']:,} rows"
+    total = data["rows"] + skipped["count"]
+    return [f"Skipped {rows} of {total:,} that could not be read; the first: {skipped['first']}"]
 
 
 def check_answers(classifier: Classifier, item: TextInput) -> None:

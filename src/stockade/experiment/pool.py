@@ -155,10 +155,21 @@ class DataPool:
         How they are read.
     limit, seed
         The seeded sample that is taken of them.
+    needs_labels
+        Whether they must have labels.
     """
 
-    def __init__(self, data: object, options: DataOptions, *, limit: int | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        data: object,
+        options: DataOptions,
+        *,
+        limit: int | None = None,
+        seed: int = 0,
+        needs_labels: bool = True,
+    ) -> None:
         self._data, self.options, self._limit, self._seed = data, options, limit, seed
+        self._needs_labels = needs_labels
         self._source: DataSource | None = None
         self._recorded: str | None = None
 
@@ -198,7 +209,7 @@ class DataPool:
             check_answers(innermost(classifier), row.input)
 
     def _load(self) -> DataSource:
-        return self.options.load(self.reference)
+        return self.options.load(self.reference, needs_labels=self._needs_labels)
 
     def _check(self, source: DataSource) -> None:
         if self._recorded is not None and source.fingerprint() != self._recorded:

@@ -92,6 +92,12 @@ def _numbers(answer: Any) -> NDArray[np.float64]:
         answer = [
             row.detach().cpu().double().numpy() if callable(getattr(row, "detach", None)) else row for row in answer
         ]
+    if _names_classes(answer):
+        raise ModelError(
+            f"The model answered with names of classes (found: {str(next(iter(answer)))[:60]!r}), expected a row of "
+            "class probabilities for each text, as predict_proba gives them. A model that knows no probabilities can "
+            "be attacked by its labels alone: answer with 1 for the class it names and 0 for the others."
+        )
     try:
         values = np.asarray(answer)
         if values.dtype.kind not in "fiub":
@@ -104,6 +110,15 @@ def _numbers(answer: Any) -> NDArray[np.float64]:
         ) from None
 
 
+def _names_classes(answer: Any) -> bool:
+    """Whether the answer is a string for each text, the class that the model gives it."""
+    if isinstance(answer, np.ndarray):
+        return bool(answer.size) and isinstance(answer.flat[0], str | bytes)
+    if isinstance(answer, str | bytes) or not isinstance(answer, Sequence):
+        return False
+    return bool(answer) and isinstance(answer[0], str | bytes)
+
+
 def _two_columns(values: NDArray[np.float64], outputs: str) -> NDArray[np.float64]:
     """One number per text: the second class's probability, or its logit against zero."""
     if outputs == "logits":
@@ -112,8 +127,8 @@ def _two_columns(values: NDArray[np.float64], outputs: str) -> NDArray[np.float6
     if finite.size and (finite.min() < 0.0 or finite.max() > 1.0):
         raise ModelError(
             f"The model answered with one number per text, from {finite.min():.3g} to {finite.max():.3g}; "
-            f"expected the probability of the second class, in [0, 1]. {_LOGITS_HINT} Class numbers are not "
-            "enough: answer with a row of probabilities."
+            f"expected the probability of the second class, in [0, 1]. {_LOGITS_HINT} If they are numbers of "
+            "classes, answer with a row for each text instead: 1 for that class and 0 for the others."
         )
     return np.stack([1.0 - values, values], axis=1)
 

@@ -82,6 +82,8 @@ class CallableClassifier:
     ) -> None:
         check_outputs(outputs)
         estimator = callable(getattr(function, "predict_proba", None))
+        if not estimator and callable(getattr(function, "predict", None)) and not isinstance(function, type):
+            raise _without_probabilities(function)
         if isinstance(function, type) or not (estimator or callable(function)):
             raise ModelError(
                 f"{name_of(function)} is not a model: expected a function of a list of texts, or an object "
@@ -125,6 +127,22 @@ class CallableClassifier:
         for part in identity_of(self.function):
             digest.update(len(part).to_bytes(8, "little") + part)
         return digest.hexdigest()
+
+
+def _without_probabilities(estimator: Any) -> ModelError:
+    """The error for an estimator that only names classes, such as scikit-learn's LinearSVC."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "get_params"):
+        return ModelError(
+            f"{name} has predict and no predict_proba, expected class probabilities. Give it a method predict_proba, "
+            "or give a function that returns a row of probabilities for each text."
+        )
+    last = estimator.steps[-1][1] if getattr(estimator, "steps", None) else estimator
+    inside = f"{name} ends in {type(last).__name__}, which has" if last is not estimator else f"{name} has"
+    return ModelError(
+        f"{inside} no predict_proba, and attacks need class probabilities. Calibrate it: put "
+        f"sklearn.calibration.CalibratedClassifierCV around {type(last).__name__} and fit it again."
+    )
 
 
 def import_attribute(reference: str) -> Any:

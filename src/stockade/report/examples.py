@@ -177,13 +177,15 @@ TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "error": "wa
 """The colour of a status: what the attack reached is bad."""
 
 
-def record_example(record: Record) -> Example:
+def record_example(record: Record, *, labelled: bool = True) -> Example:
     """The result of an attack as an example, with the facets `status` and `attack`.
 
     Parameters
     ----------
     record
         One text under one attack.
+    labelled
+        Whether its label is the true one, not the model's own prediction.
     """
     verdict = _verdict(record.original_prediction, record.original_scores)
     if record.adversarial_prediction is not None:
@@ -194,7 +196,7 @@ def record_example(record: Record) -> Example:
         tone=TONES[record.status],
         label=record.attack,
         verdict=verdict,
-        details=tuple(_details(record)),
+        details=tuple(_details(record, labelled)),
         premise=record.premise,
         notes=(record.reason,) if record.reason else (),
         facets={"status": record.status, "attack": record.attack},
@@ -205,9 +207,10 @@ def _verdict(prediction: str | None, scores: Sequence[float] | None) -> str:
     return " ".join(filter(None, (prediction, f"{max(scores):.2f}" if prediction and scores else None)))
 
 
-def _details(record: Record) -> Iterator[str]:
+def _details(record: Record, labelled: bool) -> Iterator[str]:
     yield f"example {record.id}"
-    yield f"true label {record.label}"
+    if labelled:
+        yield f"true label {record.label}"
     yield f"{record.queries:,} {'query' if record.queries == 1 else 'queries'}"
     if record.perturbed_percent is not None:
         yield f"{record.perturbed_percent:.1f} % of words changed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from stockade.cli import main as command_line
+from stockade.cli.train import next_command
 from stockade.training.loop import fit
 from stockade.workflows.train import run as workflow
 from tests.training.tiny import rows
@@ -40,7 +42,7 @@ def test_from_a_csv_to_an_attacked_model(stockade: Command) -> None:
     assert (code, errors) == (0, "")
     assert "Right on 100.0 % (61.0–100.0) of 6 validation texts after epoch " in out
     assert "models/cnn" in out
-    assert out.splitlines()[-1] == "Next: stockade attack models/cnn data.csv --attack pwws --limit 100"
+    assert out.splitlines()[-1].startswith("Next: stockade attack models/cnn TEST-DATA --attack pwws --limit 100")
     spec = json.loads(Path("models/cnn/manifest.json").read_text())["spec"]
     assert spec["sizes"] == {"filters": 8, "widths": [2, 3]}
     assert spec["options"]["learning_rate"] == 0.02
@@ -49,6 +51,26 @@ def test_from_a_csv_to_an_attacked_model(stockade: Command) -> None:
     code, out, _ = stockade(*attack)
     assert code == 0
     assert "deepwordbug" in out
+
+
+def test_what_to_do_next_has_the_columns_and_attacks_what_was_not_trained_on(stockade: Command) -> None:
+    plain = {"validation": None, "label_map": (), "skip_bad_rows": False}
+    plain |= dict.fromkeys(("text_column", "label_column", "premise_column", "encoding", "delimiter"))
+    line = next_command(Path("m"), "builtin:reviews:train", plain)
+    assert line == "Next: stockade attack m builtin:reviews:test --attack pwws --limit 100"
+    given = {**plain, "text_column": "the review", "label_map": ("1=pos",), "delimiter": ";", "validation": "dev.csv"}
+    words = shlex.split(next_command(Path("m"), "train.csv", given).removeprefix("Next: "))
+    assert words[:4] == ["stockade", "attack", "m", "dev.csv"]
+    assert words[4:10] == ["--text-column", "the review", "--delimiter", ";", "--label-map", "1=pos"]
+    assert "train.csv" not in words
+    assert "# TEST-DATA: texts like those of train.csv" in next_command(Path("m"), "train.csv", plain)
+    Path("dev.tsv").write_text("said\tmeant\nfine film\tpositive\nbad film\tnegative\n")
+    Path("named.tsv").write_text("said\tmeant\n" + "fine film\tpositive\nbad film\tnegative\n" * 4)
+    options = ("--text-column", "said", "--label-column", "meant", "--validation", "dev.tsv", "--epochs", 1)
+    code, out, _ = stockade("train", "named.tsv", *CNN, *options, "--out", "models/n")
+    assert code == 0
+    printed = shlex.split(out.splitlines()[-1].removeprefix("Next: stockade "))
+    assert stockade(*printed, "--no-similarity", "--out", "runs/n")[0] == 0, "the printed command works"
 
 
 @pytest.mark.usefixtures("plain_report")

@@ -34,6 +34,7 @@ def attack(
     constraint: Constraint | str | None = None,
     repair_articles: bool | None = None,
     targeted: str | None = None,
+    unlabelled: bool = False,
     similarity: bool = True,
     max_words: int = 5_000,
     mlm: str | None = None,
@@ -58,7 +59,8 @@ def attack(
         attacks for translators: whatever `st.load_translator` takes.
     data
         A csv, tsv, jsonl or parquet file, `"hf:NAME[:SPLIT]"`, `"builtin:reviews"`, a list of `(text, label)`, a data
-        frame. For translators: source sentences and their translations, as `st.train` takes them.
+        frame; with `unlabelled` also a list of texts, or `"text:A fine film."`. For translators: source sentences and
+        their translations, as `st.train` takes them.
     attacks
         A name as `stockade ls attacks` shows it, with a preset or options if you like (`"pwws@textattack"`,
         `"deepwordbug:scoring=tail"`), an attack object, or a list of them.
@@ -81,6 +83,8 @@ def attack(
         Put "a" and "an" right in front of new words.
     targeted
         Succeed only when the model predicts this class.
+    unlabelled
+        The data have no labels: attack the model's own predictions.
     similarity
         Measure the similarity of each success to its original.
     max_words
@@ -125,7 +129,8 @@ def attack(
         "model_options": model_options or ModelOptions(),
     }
     if _for_translators(named):
-        _refuse_for_translators({"defenses": defenses, "targeted": targeted}, shared["data_options"])
+        refused = {"defenses": defenses, "targeted": targeted, "unlabelled": unlabelled}
+        _refuse_for_translators(refused, shared["data_options"])
         from stockade.workflows.translation.run import WORKFLOW as TRANSLATION
         from stockade.workflows.translation.spec import TranslationSpec
 
@@ -133,7 +138,7 @@ def attack(
     from stockade.workflows.attack.run import WORKFLOW
     from stockade.workflows.attack.spec import AttackSpec
 
-    spec = AttackSpec.of(**shared, defenses=defenses, targeted=targeted)
+    spec = AttackSpec.of(**shared, defenses=defenses, targeted=targeted, unlabelled=unlabelled)
     return WORKFLOW.start(spec, out, runtime, resume=resume)
 
 

@@ -36,6 +36,15 @@ _HOW_TO_READ = (
 )
 
 
+_UNLABELLED = (
+    "The data have no labels: the model's own predictions were attacked, and nothing is known of its accuracy. Success "
+    "rate: predictions changed, with 95 % Wilson intervals; queries and changed words are means; similarity is "
+    "{scale}, over successes."
+)
+_MOST_CLASSES = 20
+"""Pages show the classes one by one up to so many."""
+
+
 def attack_document(results: Sequence[AttackResult]) -> Document:
     """The report: findings, numbers, plot, examples with diffs, manifest."""
     several = len(results) > 1
@@ -75,7 +84,9 @@ def _numbers(result: AttackResult, several: bool) -> Iterator[Block]:
         ("Model ", code(summary["model"]), " on ", code(summary["data"]), f", {summary['examples']:,} texts."),
         kind="aside",
     )
-    yield summary_table([result], caption=_HOW_TO_READ.format(scale=scale))
+    yield summary_table([result], caption=(_HOW_TO_READ if result.labelled else _UNLABELLED).format(scale=scale))
+    if 1 < len(result.labels) <= _MOST_CLASSES and result.labelled:
+        yield class_table(result)
 
 
 def finding(result: AttackResult, attack: str) -> str:
@@ -84,11 +95,13 @@ def finding(result: AttackResult, attack: str) -> str:
     if not numbers["attacked"]:
         return f"{attack}: no text was attacked."
     rate = numbers["success_rate"]
+    fooled = "texts fooled" if result.labelled else "predictions changed"
     sentence = (
-        f"{attack}: {numbers['succeeded']:,} of {numbers['attacked']:,} texts fooled ({100 * rate['value']:.0f} %, "
-        f"95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %). Robust accuracy "
-        f"{100 * numbers['robust_accuracy']['value']:.0f} %."
+        f"{attack}: {numbers['succeeded']:,} of {numbers['attacked']:,} {fooled} ({100 * rate['value']:.0f} %, "
+        f"95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %)."
     )
+    if result.labelled:
+        sentence += f" Robust accuracy {100 * numbers['robust_accuracy']['value']:.0f} %."
     changed = [len(record.edits) for record in result.records(attack, "success")]
     if changed:
         words = median(changed)
@@ -123,6 +136,26 @@ def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
+def class_table(result: AttackResult) -> Table:
+    """What became of the texts of each class, by attack."""
+    rows = [
+        (
+            attack,
+            label,
+            f"{numbers['n']:,}",
+            f"{numbers['predicted']:,}",
+            percent(numbers["clean_accuracy"]),
+            percent(numbers["robust_accuracy"]),
+            percent(numbers["success_rate"]),
+        )
+        for attack, classes in result.summary["classes"].items()
+        for label, numbers in classes.items()
+    ]
+    columns = ("attack", "class", "texts", "predicted", "clean accuracy", "robust accuracy", "success rate")
+    caption = "By true class. Predicted: how many of all unchanged texts the model gives that class."
+    return Table(columns, rows, title="By class", caption=caption, numeric=range(2, len(columns)), grouped=1)
+
+
 def accuracy_plot(results: Sequence[AttackResult]) -> str:
     """Clean and robust accuracy of each attack with 95 % intervals; empty when nothing was measured."""
     several = len(results) > 1
@@ -130,7 +163,7 @@ def accuracy_plot(results: Sequence[AttackResult]) -> str:
         f"{result.name}: {name}" if several else name: numbers
         for result in results
         for name, numbers in result.summary["attacks"].items()
-        if numbers["n"]
+        if numbers["n"] and result.labelled
     }
     if not rows:
         return ""
@@ -149,7 +182,7 @@ def _examples(result: AttackResult) -> Examples:
     for attack in result.attacks:
         records = chain.from_iterable(result.records(attack, status) for status in _ORDER)
         chosen = list(islice(records, EXAMPLES_PER_ATTACK))
-        items += [record_example(record) for record in chosen]
+        items += [record_example(record, labelled=result.labelled) for record in chosen]
         numbers = result.summary["attacks"][attack]
         left_out += numbers["n"] + numbers["errors"] - len(chosen)
     more = f"{left_out:,} more examples are in the run: stockade export {result.folder}" if left_out else ""

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from stockade.core.records import Record
 from stockade.experiment.export import Layout
+from stockade.experiment.inputs import skipped_rows
 from stockade.experiment.result import Verification
 from stockade.experiment.spec import Spec
 from stockade.experiment.store import Codec
@@ -49,6 +50,11 @@ class AttackResult(AttacksResult):
         return tuple(self.manifest.inputs["model"]["labels"])
 
     @property
+    def labelled(self) -> bool:
+        """Whether the data have labels; if not, the model's own predictions were attacked."""
+        return not self.manifest.spec.get("unlabelled", False)
+
+    @property
     def defenses(self) -> list[str]:
         """What stood around the model, from the outside in, with the options that matter to a reader."""
         return [defense_in_short(defense) for defense in self.manifest.inputs["model"].get("defenses", ())]
@@ -58,7 +64,8 @@ class AttackResult(AttacksResult):
         """The numbers of `summary.json`, computed from the results."""
         scale = self.spec.similarity_scale
         attacks = {
-            name: numbers.summarise_attack(self.records(name), self.store.effort(name), scale) for name in self.attacks
+            name: numbers.summarise_attack(self.records(name), self.store.effort(name), scale, labelled=self.labelled)
+            for name in self.attacks
         }
         model = self.manifest.inputs["model"]
         votes = any(defense["options"].get("combine") == "vote" for defense in model.get("defenses", ()))
@@ -74,7 +81,15 @@ class AttackResult(AttacksResult):
             "data": self.manifest.inputs["data"]["reference"],
             "complete": done == size,
             "examples": size,
-            "warnings": numbers.warnings_for(attacks, self.labels, unanimous),
+            "labelled": self.labelled,
+            "warnings": [
+                *numbers.warnings_for(attacks, self.labels, unanimous),
+                *numbers.warnings_of_answers(self.records(self.attacks[0]) if self.attacks else (), self.labelled),
+                *skipped_rows(self.manifest.inputs["data"]),
+            ],
+            "classes": {name: numbers.summarise_classes(self.records(name), self.labels) for name in self.attacks}
+            if self.labelled
+            else {},
             "attacks": attacks,
         }
 
@@ -95,7 +110,7 @@ class AttackResult(AttacksResult):
         """A record as reports show it."""
         from stockade.report.examples import record_example
 
-        return record_example(record)
+        return record_example(record, labelled=self.labelled)
 
     def document(self) -> Document:
         """The report of this run."""

@@ -9,11 +9,11 @@ from typing import Any
 from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.errors import ModelError, RunError, unknown_name
-from stockade.core.example import Example, Scores
+from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.protocols import ClassBoundAttack, Classifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
-from stockade.datasets.examples import ExampleSet
+from stockade.datasets.examples import ExampleSet, UnlabelledSet, prepare_texts
 from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
@@ -46,11 +46,15 @@ def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> Attac
             f"{reference_of(spec.model)} is a translator, and {spec.attacks[0].key} attacks classifiers. Choose "
             "attacks for translators, such as mt-keyword (stockade ls attacks)."
         )
-    data = DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed)
+    data = DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed, needs_labels=not spec.unlabelled)
     models = ModelPool({"": spec.model}, spec.model_options, language=spec.language)
     classifier = models.defended("", spec.defenses, seed=spec.seed)
     data.check_answers(classifier)
-    examples = data.examples(classifier.labels, target=_class_index(classifier, spec.targeted))
+    examples: ExampleSet | UnlabelledSet
+    if spec.unlabelled:
+        examples = prepare_texts(data.source(), limit=spec.limit, seed=spec.seed)
+    else:
+        examples = data.examples(classifier.labels, target=_class_index(classifier, spec.targeted))
     return attack_examples(spec, folder, runtime, resume, classifier, examples, neighbours=neighbours)
 
 
@@ -60,7 +64,7 @@ def attack_examples(
     runtime: Runtime,
     resume: bool,
     classifier: Classifier,
-    examples: ExampleSet,
+    examples: ExampleSet | UnlabelledSet,
     *,
     queried: Classifier | None = None,
     neighbours: Neighbours | None = None,
@@ -74,7 +78,7 @@ def attack_examples(
     folder, runtime, resume
         Where and how the job is run.
     classifier, examples
-        The model in its defenses, and the texts with its classes.
+        The model in its defenses, and the texts with its classes, or without any.
     queried
         The classifier that the searches query, if it is not the one they want to fool.
     neighbours
@@ -85,7 +89,8 @@ def attack_examples(
         "data": describe_data(spec.data, examples),
         "neighbours": None if neighbours is None else neighbours.fingerprint(),
     }
-    present = [name for name, count in examples.label_counts.items() if count]
+    labelled = isinstance(examples, ExampleSet)
+    present = [name for name in classifier.labels if not labelled or examples.label_counts[name]]
     for attack in spec.attacks:
         if isinstance(attack.attack, ClassBoundAttack):
             attack.attack.check_classes(classifier.labels, present)
@@ -103,7 +108,7 @@ def attack_examples(
 def run_searches(
     store: ResultStore,
     classifier: Classifier,
-    examples: ExampleSet,
+    examples: ExampleSet | UnlabelledSet,
     spec: AttackSpec,
     runtime: Runtime,
     *,
@@ -133,7 +138,7 @@ def run_searches(
             def searches(
                 finished: set[str], attack: NamedAttack = attack
             ) -> Iterator[Search[tuple[int, tuple[Example, Trial]]]]:
-                for position, example in unfinished(examples, finished, runtime):
+                for position, example in unfinished(_with_classes(examples), finished, runtime):
                     yield _search(position, example, classifier.deterministic, spec, attack)
 
             def encoded(
@@ -143,6 +148,14 @@ def run_searches(
                 return record, CODEC.encode(record)
 
             store_searches(store, scheduler, attack, examples.size, runtime, scoring, searches, encoded)
+
+
+def _with_classes(examples: ExampleSet | UnlabelledSet) -> Iterator[Example]:
+    """The examples; where there are no labels, the model's prediction will be the class."""
+    if isinstance(examples, ExampleSet):
+        yield from examples
+    else:
+        yield from (Example(item.id, item.text, PREDICTED) for item in examples)
 
 
 def _search(
@@ -178,7 +191,7 @@ def make_record(
         attack=attack,
         status=trial.status,
         reason=trial.reason,
-        label=labels[example.label],
+        label=(predicted(trial.clean) or "") if example.label == PREDICTED else labels[example.label],
         original=str(example.text),
         adversarial=None if adversarial is None else str(adversarial),
         original_prediction=predicted(trial.clean),

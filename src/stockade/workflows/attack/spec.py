@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import OptionError
@@ -26,6 +26,8 @@ class AttackSpec(ModelSpec):
         The most queries per text.
     targeted
         Succeed only when the model predicts this class.
+    unlabelled
+        The data have no labels: the model's own predictions are attacked.
     similarity
         Whether the similarity of each success to its original is measured.
     neighbours
@@ -43,6 +45,7 @@ class AttackSpec(ModelSpec):
     defenses: Defenses = None
     budget: Count | None = None
     targeted: str | None = None
+    unlabelled: bool = False
     similarity: bool = True
     neighbours: str | None = None
     view: str | None = None
@@ -54,6 +57,17 @@ class AttackSpec(ModelSpec):
         if not attacks:
             raise OptionError("No attack was named. List them with: stockade ls attacks")
         return attacks
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.unlabelled and (self.data_options.label_column or self.data_options.label_map):
+            raise OptionError("The data are said to have no labels: leave out --label-column and --label-map.")
+        if self.unlabelled and self.targeted is not None:
+            raise OptionError(
+                "--targeted needs to know which texts have that class already, and the data are said to have no "
+                "labels: leave out one of the two."
+            )
+        return self
 
     @property
     def similarity_scale(self) -> str | None:

@@ -17,10 +17,26 @@ from stockade.experiment.store import Effort
 
 SCHEMA = 1
 _MANY_UNANIMOUS = 0.5
+_FEWEST_ANSWERS = 20
+"""With fewer texts nothing is said about what the model has learnt."""
+_SKILL = 0.25
+"""The least part of the way from always saying the most frequent class to always being right."""
 
 
-def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale: str | None = None) -> dict[str, Any]:
-    """The summary of one attack; an empty or all-error attack has rates of null, never of zero."""
+def summarise_attack(
+    records: Iterable[Record], effort: Effort, similarity_scale: str | None = None, *, labelled: bool = True
+) -> dict[str, Any]:
+    """The summary of one attack; an empty or all-error attack has rates of null, never of zero.
+
+    Parameters
+    ----------
+    records, effort
+        Its results, and what they cost.
+    similarity_scale
+        How a similarity is to be read.
+    labelled
+        Whether the data have labels; without them nothing is known of accuracies, which are null.
+    """
     statuses: Counter[str] = Counter()
     queries, rows, changed, similarity, flips = _Mean(), _Mean(), _Mean(), _Mean(), _Mean()
     for record in records:
@@ -42,8 +58,8 @@ def summarise_attack(records: Iterable[Record], effort: Effort, similarity_scale
         "succeeded": succeeded,
         "failed": failed,
         "errors": statuses["error"],
-        "clean_accuracy": wilson(attacked, n),
-        "robust_accuracy": wilson(failed, n),
+        "clean_accuracy": wilson(attacked, n if labelled else 0),
+        "robust_accuracy": wilson(failed, n if labelled else 0),
         "success_rate": wilson(succeeded, attacked),
         "mean_queries": queries.value,
         "mean_rows": rows.value,
@@ -100,6 +116,90 @@ def warnings_for(
         if summary["errors"]:
             warnings.append(f"{name}: {summary['errors']} examples ended in an error and are left out of all rates.")
     return warnings
+
+
+def summarise_classes(records: Iterable[Record], labels: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What became of the texts of each class, in the order of the model's classes; errors are left out.
+
+    Parameters
+    ----------
+    records
+        The results of one attack.
+    labels
+        The classes of the model.
+    """
+    counts: dict[str, Counter[str]] = {label: Counter() for label in labels}
+    for record in records:
+        if record.status != "error" and record.label in counts:
+            counts[record.label][record.status] += 1
+            if record.original_prediction in counts:
+                counts[record.original_prediction]["predicted"] += 1
+    return {label: _class_numbers(counted) for label, counted in counts.items()}
+
+
+def _class_numbers(counted: Counter[str]) -> dict[str, Any]:
+    succeeded, failed = counted["success"], counted["failed"]
+    attacked = succeeded + failed
+    n = attacked + counted["skipped"]
+    return {
+        "n": n,
+        "predicted": counted["predicted"],
+        "clean_accuracy": wilson(attacked, n),
+        "robust_accuracy": wilson(failed, n),
+        "success_rate": wilson(succeeded, attacked),
+    }
+
+
+def warnings_of_answers(records: Iterable[Record], labelled: bool) -> list[str]:
+    """What the model's answers to the clean texts say about the worth of the numbers.
+
+    Parameters
+    ----------
+    records
+        The results of one attack.
+    labelled
+        Whether the labels are the data's, not the model's.
+    """
+    answered = [record for record in records if record.original_scores is not None]
+    if len(answered) < _FEWEST_ANSWERS:
+        return []
+    warnings = []
+    if all(max(record.original_scores or (0.0,)) == 1.0 for record in answered):
+        warnings.append(
+            "The model answers with hard labels (probabilities of 0 and 1 alone). Attacks that follow scores have "
+            "nothing to follow, so what they could not fool is no evidence of robustness."
+        )
+    if labelled:
+        right = sum(record.label == record.original_prediction for record in answered)
+        truth = Counter(record.label for record in answered)
+        predicted = Counter(record.original_prediction for record in answered)
+        warnings += majority_warning(right, truth, predicted)
+    return warnings
+
+
+def majority_warning(right: int, truth: Mapping[str, int], predicted: Mapping[str | None, int]) -> list[str]:
+    """The warning for a model that is hardly better than always saying the most frequent class; none for others.
+
+    Parameters
+    ----------
+    right
+        How many texts the model gets right.
+    truth, predicted
+        How many texts have each class, and how many the model gives it.
+    """
+    texts = sum(truth.values())
+    if len(truth) < 2 or texts < _FEWEST_ANSWERS:
+        return []
+    most = max(truth, key=lambda label: truth[label])
+    share, accuracy = truth[most] / texts, right / texts
+    if (accuracy - share) / (1 - share) >= _SKILL or below_chance(right, texts, len(truth)):
+        return []  # below chance there is another warning: the labels may be swapped
+    often = predicted.get(most, 0) / texts
+    return [
+        f"The model is right on {accuracy:.1%} of the clean texts, and always saying {most} would be right on "
+        f"{share:.1%} (it says {most} on {often:.0%}): it has hardly learnt the task, and what an attack does to it "
+        "says little. Look at the classes one by one."
+    ]
 
 
 def swapped_labels(right: int, texts: int, labels: Sequence[str]) -> str | None:
