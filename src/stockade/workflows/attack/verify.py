@@ -33,7 +33,6 @@ _TOLERANCE = 1e-3
 FEWEST_HITS = 4
 """A text that fools in half of all draws has fewer hits among 20 once in 800 times."""
 _BATCH = 32
-_FIELDS = RowFields(part="attack", text="original")
 
 
 def verify_attack(result: AttackResult, model: object = None, trust: bool = False) -> Verification:
@@ -51,7 +50,8 @@ def verify_attack(result: AttackResult, model: object = None, trust: bool = Fals
         language=spec.language,
     )
     rows = {attack: result.store.rows(attack) for attack in result.attacks}
-    stored = check_rows(rows, _FIELDS, result.manifest.inputs["data"], result.store.parts())
+    fields = RowFields(part="attack", text="original", label="label" if result.labelled else None)
+    stored = check_rows(rows, fields, result.manifest.inputs["data"], result.store.parts())
     problems = [*stored.problems]
     if fingerprint_of(classifier) != result.manifest.inputs["model"]["fingerprint"]:
         problems.append("the model is not the one that was attacked: its fingerprint differs")
