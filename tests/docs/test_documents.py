@@ -24,7 +24,7 @@ _OF_THE_READERS = {"drop-vowels", "spelling"}
 """Methods that docs/extending tells its readers to write."""
 
 _RETIRED = (
-    r"--expectation|--whole-set|--no-labels|evaluation\.(html|json)|study\.(html|json)|tune\.(html|json)"
+    r"--expectation|--whole-set|evaluation\.(html|json)|study\.(html|json)|tune\.(html|json)"
     r"|training\.(html|json)|plan\.json|certificates\.sqlite|st\.(Run|CertificateRun|Evaluation|Tuned|Trained)\b"
     r"|scheme=dealt|pushed_out|gone on with|in the mean at most"
 )
