@@ -36,7 +36,6 @@ from stockade.certificates.registry import make_method
 from stockade.certificates.sampled_method import SampledMethod
 from stockade.certificates.sampling import Rows, Stream, sample, votes_of
 from stockade.core.example import Example
-from stockade.core.masks import kept_words
 from stockade.core.seeds import derive_seed
 from stockade.datasets.examples import prepare_examples
 from stockade.datasets.load import load_data
@@ -131,7 +130,7 @@ def vote_log(options: argparse.Namespace, model: Any) -> list[Log]:
         np.savez_compressed(folder / f"{example.id}.npz", **votes)
     logs = []
     for example in examples:
-        kept = kept_words(len(str(example.text).split()), model.defense.rate, model.defense.kept)
+        kept = model.defense.kept_of(len(str(example.text).split()))
         with np.load(folder / f"{example.id}.npz") as read:
             logs.append(Log(example, kept, {name: read[name].astype(np.int64) for name in read.files}))
     return logs
@@ -142,7 +141,7 @@ async def draw(model: Any, example: Example, seed: int, alpha: float) -> tuple[E
     copies = MaskedCopies(
         words=words,
         premise=example.text.premise,
-        kept=kept_words(len(words), model.defense.rate, model.defense.kept),
+        kept=model.defense.kept_of(len(words)),
         mask=model.defense.mask,
         seed=derive_seed(seed, "votes", example.id),
         finite=False,

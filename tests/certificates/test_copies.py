@@ -31,7 +31,10 @@ def masked(words: int, seed: int = 5) -> MaskedCopies:
 
 
 def shortened(seed: int = 5) -> ShortenedCopies:
-    return ShortenedCopies(words=tuple(str(TEXT).split()), premise=None, kept_chance=0.3, seed=seed, classes=2)
+    words = tuple(str(TEXT).split())
+    return ShortenedCopies(
+        words=words, premise=None, distribution=DeletionDistribution(len(words), 0.3), seed=seed, classes=2
+    )
 
 
 def requested(search: Any) -> list[Any]:

@@ -66,6 +66,24 @@ def test_no_change_within_the_radius_changes_the_exact_smoothed_class(rate: floa
         assert all((radii[0] or 0) >= (other or 0) for other in radii[1:])
 
 
+def test_how_many_words_stay_may_depend_on_the_number_of_words() -> None:
+    """Two of six words stay at a rate of 0.6, and no more of twelve: the longer text then stands more changes."""
+    text = "good and bad and good film"
+    robust = st.defend(VICTIM, "ranmask", rate=0.6, most_kept=2)
+    run = st.certify(robust, [(text, "positive"), ("good " * 12, "positive")], "ranmask-exact")
+    assert [(c.evidence or {})["table"]["kept"] for c in run.certificates] == [2, 2]
+    assert [c.radius for c in run.certificates][1] == 3  # C(9, 2) / C(12, 2) = 0.545 of the copies show none of three
+    assert run.verify().holds
+    (plain,) = certified(
+        st.defend(VICTIM, "ranmask", rate=0.6), "ranmask-exact", rows=[("good " * 12, "positive")]
+    ).values()
+    assert plain.radius == 1  # of twelve words five stay
+    exact = Defended(name="every", defense=EveryMask(2 / 3), inner=VICTIM)  # two of six
+    for changes in range(1, (run.certificates[0].radius or 0) + 1):
+        others = exact.predict_proba(every_change(text.split(), changes, ["good", "bad", "qzx"]))
+        assert set(others.argmax(1)) == {1}
+
+
 def test_few_copies_are_all_asked_and_nothing_is_left_to_chance() -> None:
     """Six words of which two stay: 15 copies, fewer than those that would choose the class."""
     certificates = certified(st.defend(VICTIM, "ranmask", rate=0.7), "ranmask-gap")

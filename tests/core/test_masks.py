@@ -39,6 +39,11 @@ def test_how_many_words_stay(words: int, rate: float, minimum: int, kept: int) -
     assert kept_words(words, rate, minimum) == kept
 
 
+def test_no_more_words_stay_than_the_most() -> None:
+    assert [kept_words(words, 0.7, 1, 5) for words in (3, 10, 20, 100)] == [1, 3, 5, 5]
+    assert kept_words(2, 0.5, 3, 3) == 2
+
+
 @given(st.integers(1, 30), st.data())
 def test_every_copy_keeps_as_many_as_asked(words: int, data: st.DataObject) -> None:
     kept = data.draw(st.integers(0, words))

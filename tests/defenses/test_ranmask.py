@@ -149,7 +149,16 @@ def test_the_surrogate_shows_mean_probabilities_of_the_same_masks() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"rate": 0.0}, {"rate": 1.0}, {"rate": -0.1}, {"curriculum": 1.5}, {"copies": 0}, {"kept": 0}]
+    "options",
+    [
+        {"rate": 0.0},
+        {"rate": 1.0},
+        {"rate": -0.1},
+        {"curriculum": 1.5},
+        {"copies": 0},
+        {"kept": 0},
+        {"kept": 3, "most_kept": 2},
+    ],
 )
 def test_bad_options(options: dict[str, float]) -> None:
     with pytest.raises(OptionError, match="ranmask"):

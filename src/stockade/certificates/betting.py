@@ -49,11 +49,11 @@ _PRIOR_ROUNDS = 0.1
 so that a few equal ones do not tempt.
 """
 _LEAST_VARIANCE = 1e-4
-_BLOCK = 0.03
+_BLOCK = 0.02
 """Stakes are computed anew after so many rounds for each one played, and after each of the first: more often would be
 slow.
 """
-_SOON, _CAREFUL = 0.4, 2.0
+_SOON, _CAREFUL = 0.3, 2.0
 """Stakes may be those of the fastest growth if they win within this share of the rounds, even if the lead is less than
 so far by so many standard errors.
 """

@@ -87,7 +87,7 @@ class SampledMethod:
     choose: Literal["votes", "label"] = "votes"
     ensemble: Literal["vote", "probability"] = "vote"
     target: int | None = None
-    least_power: float = 0.0005
+    least_power: float = 0.0003
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:

@@ -28,7 +28,7 @@ from scipy.special import ndtr, ndtri
 Array = NDArray[np.float64]
 _FIRST_LOOK, _GROWTH = 0.004, 1.06
 """The looks of the test: the first one, as a share of all rounds, and how much later each next one is."""
-_EARLY, _POWER = 0.05, 8.0
+_EARLY, _POWER = 0.04, 12.0
 """The spending function: this share of alpha evenly over log t, for large leads; of the rest t to this power by t."""
 _AIM = 1.1
 """Stakes aim at so many times 1 / alpha. Those that aim at 1 / alpha itself get ever smaller just below it."""

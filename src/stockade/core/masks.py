@@ -15,11 +15,12 @@ Keep = NDArray[np.bool_]
 """A row for each copy of a text, a column for each word: whether the word stays."""
 
 
-def kept_words(words: int, rate: float, minimum: int = 1) -> int:
-    """How many of so many words stay at a mask rate: words - round(rate * words) in Python's rounding, but at least
-    `minimum` (all of a text that has no more).
+def kept_words(words: int, rate: float, minimum: int = 1, maximum: int | None = None) -> int:
+    """How many of so many words stay at a mask rate: words - round(rate * words) in Python's rounding, but no more than
+    `maximum`, and at least `minimum` (all of a text that has no more).
     """
-    return min(words, max(minimum, words - round(rate * words)))
+    kept = words - round(rate * words)
+    return min(words, max(minimum, kept if maximum is None else min(kept, maximum)))
 
 
 def draw_masks(rng: np.random.Generator, words: int, kept: int, copies: int) -> Keep:

@@ -77,6 +77,13 @@ def keep_words(rng: np.random.Generator, words: int, chance: float, copies: int)
     return keep
 
 
+def deletion_chance(words: int, kept_chance: float, mean_kept: float | None = None) -> float:
+    """The chance of a word to stay in a text of so many words: such that `mean_kept` stay in the mean, but at most
+    `kept_chance`.
+    """
+    return kept_chance if mean_kept is None or not words else min(kept_chance, mean_kept / words)
+
+
 def deletion_group_size(chance: float) -> int:
     """How many copies one draw for each word makes: see `keep_antithetic_words`."""
     share = min(chance, 1 - chance)

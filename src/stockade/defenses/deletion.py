@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.masks import Keep
-from stockade.core.partitions import keep_words
+from stockade.core.partitions import deletion_chance, keep_words
 from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
@@ -32,16 +32,16 @@ NO_VOTE = -1
 @published(
     "deletion",
     paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates for Sequence Classifiers via Randomized "
-    "Deletion; on words Huang et al. 2024, CERT-ED",
-    presets={"paper": {}, "vote": {"combine": "vote"}},
+    "Deletion; on words Huang et al. 2024, CERT-ED; with mean_kept Huang et al. 2025, AdaptDel",
+    presets={"paper": {}, "vote": {"combine": "vote"}, "adaptive": {"mean_kept": 10.0}},
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
     """Delete words at random: train on shortened texts, answer with what many shortened copies say together.
 
-    Every word stays with the same chance, whatever becomes of the others and however long the text is; those that stay
-    are joined by single blanks. Words are what blanks separate, of a pair those of the hypothesis. In training a text
-    never loses all its words: one of them, drawn at random, stays then.
+    Every word of a text stays with the same chance, whatever becomes of the others; those that stay are joined by
+    single blanks. Words are what blanks separate, of a pair those of the hypothesis. In training a text never loses all
+    its words: one of them, drawn at random, stays then.
 
     A copy that lost all its words says nothing: with `combine=vote` a class has the share of all copies that vote for
     it, which may sum to less than 1; means are over the copies with words. If no copy has words the text itself is
@@ -54,6 +54,9 @@ class Deletion:
     ----------
     kept_chance
         The chance with which a word stays.
+    mean_kept
+        How many words stay in the mean, where that is less than what `kept_chance` leaves: the chance is then so much
+        smaller the longer the text is. None for the same chance at every length.
     copies
         How many shortened copies a text is answered from.
     combine
@@ -64,6 +67,7 @@ class Deletion:
 
     independent_copies: ClassVar[bool] = True
     kept_chance: float = 0.3
+    mean_kept: float | None = None
     copies: int = 100
     combine: Combination = "probability"
     draws: Draws = "fresh"
@@ -74,6 +78,8 @@ class Deletion:
                 f"The kept_chance of deletion is {self.kept_chance}, expected a chance between 0 and 1, such as 0.3: "
                 "at 0 nothing stays, at 1 everything."
             )
+        if self.mean_kept is not None and not self.mean_kept > 0:
+            raise OptionError(f"The mean_kept of deletion is {self.mean_kept}, expected more than 0 words, such as 10.")
         if self.copies < 1:
             raise OptionError(f"deletion has {self.copies} copies, expected at least 1.")
 
@@ -99,7 +105,11 @@ class Deletion:
 
     def kept(self, rng: np.random.Generator, words: int, copies: int) -> Keep:
         """Which of so many words stay in each copy."""
-        return keep_words(rng, words, self.kept_chance, copies)
+        return keep_words(rng, words, self.chance_of(words), copies)
+
+    def chance_of(self, words: int) -> float:
+        """The chance of a word to stay in a text of so many words."""
+        return deletion_chance(words, self.kept_chance, self.mean_kept)
 
     async def copy_votes(self, words: Sequence[str], premise: str | None, keep: Keep) -> NDArray[np.int64]:
         """The class that each copy votes for, `NO_VOTE` for one without words: what a certificate is computed from."""

@@ -62,6 +62,9 @@ class RanMask:
         How the answers to the copies become one.
     kept
         The fewest words that stay.
+    most_kept
+        The most words that stay, so that more of a long text is hidden than of a short one: how many may depend on
+        the number of words, which no replaced word changes. None for `rate` at every length.
     draws
         `fresh` for other masks with every question; `fixed` for the same ones for all texts of equal length.
     sampling
@@ -80,6 +83,7 @@ class RanMask:
     copies: int = 100
     combine: Combination = "probability"
     kept: int = 1
+    most_kept: int | None = None
     draws: Draws = "fresh"
     sampling: Sampling = "uniform"
     curriculum: float | None = None
@@ -94,6 +98,11 @@ class RanMask:
                 )
         if self.copies < 1 or self.kept < 1:
             raise OptionError(f"ranmask has {self.copies} copies and keeps {self.kept} words, expected at least 1.")
+        if self.most_kept is not None and self.most_kept < self.kept:
+            raise OptionError(
+                f"ranmask keeps at most {self.most_kept} words (most_kept) and at least {self.kept} (kept): expected "
+                "no fewer at most than at least."
+            )
 
     @property
     def randomised(self) -> bool:
@@ -116,17 +125,21 @@ class RanMask:
         """Which words each copy of a text of so many words shows; words of more weight are hidden more often."""
         if self.draws == "fixed":
             rng = np.random.default_rng(derive_seed("ranmask", int(rng.integers(2**63)), words))
-        kept = kept_words(words, self.rate, self.kept)
+        kept = self.kept_of(words)
         if weights is None:
             return draw_masks(rng, words, kept, self.copies)
         return draw_weighted_masks(rng, weights, kept, self.copies)
+
+    def kept_of(self, words: int) -> int:
+        """How many of so many words each copy shows."""
+        return kept_words(words, self.rate, self.kept, self.most_kept)
 
     def objective(self, kit: TrainingKit) -> Objective:
         def mask_words(batch: Batch) -> Batch:
             rate = self.training_rate(batch.progress)
 
             def draw(generator: np.random.Generator, words: int) -> Keep:
-                return draw_masks(generator, words, kept_words(words, rate, self.kept), 1)
+                return draw_masks(generator, words, kept_words(words, rate, self.kept, self.most_kept), 1)
 
             return with_masked_words(batch, kit.encoder, draw)
 
@@ -149,7 +162,7 @@ class Risk:
     probability: float
 
 
-def risk(words: int, rate: float, attacked: float, kept: int = 1) -> Risk:
+def risk(words: int, rate: float, attacked: float, kept: int = 1, most_kept: int | None = None) -> Risk:
     """The risk of a mask rate: how likely an attack is seen whole (section 4.3, equation 10).
 
     C(words - attacked, hidden) / C(words, hidden), as a product of shares; 0 when fewer words stay than were changed.
@@ -165,15 +178,15 @@ def risk(words: int, rate: float, attacked: float, kept: int = 1) -> Risk:
         The share of words that are hidden.
     attacked
         The share of words that an attacker changed.
-    kept
-        The fewest words that stay.
+    kept, most_kept
+        The fewest and the most words that stay.
     """
     for name, share in (("mask rate", rate), ("share of attacked words", attacked)):
         if not 0 <= share <= 1:
             raise OptionError(f"The {name} is {share}, expected a share between 0 and 1, such as 0.3.")
     if words < 1:
         raise OptionError(f"A text of {words} words has no risk; give at least 1.")
-    shown, changed = kept_words(words, rate, kept), round(attacked * words)
+    shown, changed = kept_words(words, rate, kept, most_kept), round(attacked * words)
     chance = 1.0
     for survivor in range(changed):
         chance *= max(0, shown - survivor) / (words - survivor)

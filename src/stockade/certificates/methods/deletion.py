@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from stockade.certificates.adaptive_deletion import adaptive_insertion_leads, adaptive_losses
 from stockade.certificates.bounds import Number, deletion_losses, insertion_leads
 from stockade.certificates.certificate import Certificate
 from stockade.certificates.evidence import DISTRIBUTIONS, Losses, SmoothingDistribution
@@ -15,7 +16,7 @@ from stockade.certificates.sampled_method import SampledMethod
 from stockade.certificates.sampling import Rows, Stream
 from stockade.certificates.sequential import Scheme
 from stockade.core.masks import Keep
-from stockade.core.partitions import deletion_group_size, keep_antithetic_words, keep_words
+from stockade.core.partitions import deletion_chance, deletion_group_size, keep_antithetic_words, keep_words
 from stockade.core.protocols import Classifier
 from stockade.core.registry import published
 from stockade.core.seeds import derive_seed
@@ -30,10 +31,27 @@ _INSERTIONS = 1000
 @DISTRIBUTIONS.register("deletion")
 @dataclass(frozen=True, slots=True)
 class DeletionDistribution:
-    """Each word stays with this chance, whatever becomes of the others; the others are taken out."""
+    """Each word stays with the same chance, whatever becomes of the others; the others are taken out.
+
+    Parameters
+    ----------
+    words : int
+        How many words the text has.
+    kept_chance : float
+        The chance to stay, at most.
+    mean_kept : float, optional
+        How many words stay in the mean, where that is less: the chance then depends on the number of words, and edits
+        that change that number are those of `adaptive_deletion`.
+    """
 
     words: int
     kept_chance: float
+    mean_kept: float | None = None
+
+    @property
+    def chance(self) -> float:
+        """The chance to stay in a text of so many words."""
+        return deletion_chance(self.words, self.kept_chance, self.mean_kept)
 
     @property
     def distinct_copies(self) -> None:
@@ -43,20 +61,28 @@ class DeletionDistribution:
     @property
     def group_size(self) -> int:
         """How many copies an antithetic group has."""
-        return deletion_group_size(self.kept_chance)
+        return deletion_group_size(self.chance)
 
     def losses(self) -> Losses:
-        return deletion_losses(self.kept_chance, self.words)
+        if self.mean_kept is None:
+            return deletion_losses(self.kept_chance, self.words)
+        return adaptive_losses(self.words, self.kept_chance, self.mean_kept)
 
     def insertion_leads(self) -> tuple[Number, ...]:
-        return insertion_leads(self.kept_chance, _INSERTIONS)
+        if self.mean_kept is None:
+            return insertion_leads(self.kept_chance, _INSERTIONS)
+        return adaptive_insertion_leads(self.words, self.kept_chance, self.mean_kept, _INSERTIONS)
 
     def difference(self, recorded: SmoothingDistribution) -> str:
         if not isinstance(recorded, DeletionDistribution):
             return "the evidence is of other copies than the defense makes of this text"
         if recorded.words != self.words:
             return f"the evidence is of a text of {recorded.words} words, this one has {self.words}"
-        return f"the evidence is of another chance to stay ({recorded.kept_chance}), not {self.kept_chance}"
+        rates = [
+            f"{rate.kept_chance}" + ("" if rate.mean_kept is None else f" with a mean of {rate.mean_kept} words")
+            for rate in (recorded, self)
+        ]
+        return f"the evidence is of another chance to stay ({rates[0]}), not {rates[1]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +95,7 @@ class ShortenedCopies:
         The words of the text.
     premise : str or None
         The premise of a pair, which loses no words.
-    kept_chance : float
+    distribution : DeletionDistribution
         The chance of each word to stay.
     seed : int
         Names the random copies.
@@ -79,13 +105,9 @@ class ShortenedCopies:
 
     words: tuple[str, ...]
     premise: str | None
-    kept_chance: float
+    distribution: DeletionDistribution
     seed: int
     classes: int
-
-    @property
-    def distribution(self) -> DeletionDistribution:
-        return DeletionDistribution(len(self.words), self.kept_chance)
 
     @property
     def population(self) -> None:
@@ -96,11 +118,11 @@ class ShortenedCopies:
 
     async def score(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, start))
-        return await self._score(keep_words(rng, len(self.words), self.kept_chance, stop - start))
+        return await self._score(keep_words(rng, len(self.words), self.distribution.chance, stop - start))
 
     async def score_groups(self, stream: Stream, start: int, stop: int) -> Rows:
         rng = np.random.default_rng(derive_seed(self.seed, stream, "deals", start))
-        return await self._score(keep_antithetic_words(rng, len(self.words), self.kept_chance, stop - start))
+        return await self._score(keep_antithetic_words(rng, len(self.words), self.distribution.chance, stop - start))
 
     async def _score(self, keep: Keep) -> Rows:
         strings = [" ".join(word for word, stays in zip(self.words, row, strict=True) if stays) for row in keep]
@@ -125,7 +147,7 @@ class RandomDeletion:
         return ShortenedCopies(
             words=words,
             premise=inputs.text.premise,
-            kept_chance=defense.kept_chance,
+            distribution=DeletionDistribution(len(words), defense.kept_chance, defense.mean_kept),
             seed=inputs.seed,
             classes=classes,
         )
@@ -133,7 +155,7 @@ class RandomDeletion:
 
 @published(
     "deletion",
-    paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates via Randomized Deletion",
+    paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates via Randomized Deletion; 2025, AdaptDel",
     presets={"default": {}, "fixed": {"scheme": "fixed", "selection": 1000}},
 )
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from stockade.core.masks import (
     antithetic_group_size,
     draw_antithetic_masks,
     draw_masks,
-    kept_words,
     masks_by_number,
 )
 from stockade.core.protocols import Classifier
@@ -155,7 +154,7 @@ class Masking:
 
     def distribution(self, defense: RanMask, words: int) -> MaskingDistribution:
         """How a defense draws copies of a text of so many words."""
-        return MaskingDistribution(words, kept_words(words, defense.rate, defense.kept))
+        return MaskingDistribution(words, defense.kept_of(words))
 
     def copies(self, defense: RanMask, inputs: CertificationInput, classes: int) -> MaskedCopies | None:
         words = tuple(str(inputs.text).split())

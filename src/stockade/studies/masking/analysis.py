@@ -219,7 +219,7 @@ def analyse_rate(
         reference=victim.reference,
         certificates=measure_certificates(certificates),
         check=check_betas(estimates),
-        risk=measure_risk(lengths, masking.rate, masking.kept),
+        risk=measure_risk(lengths, masking.rate, masking.kept, masking.most_kept),
         attacks=attacks,
     )
 
@@ -327,19 +327,19 @@ def _resampled_divergence(betas: Sequence[float | None], shares: Sequence[float]
     return {"value": value, "low": low, "high": high}
 
 
-def measure_risk(lengths: Sequence[int], rate: float, kept: int) -> RiskNumbers:
+def measure_risk(lengths: Sequence[int], rate: float, kept: int, most_kept: int | None = None) -> RiskNumbers:
     """Equation 10 over the lengths of the texts.
 
     Parameters
     ----------
     lengths
         In words.
-    rate, kept
-        The mask rate, and the fewest words that stay.
+    rate, kept, most_kept
+        The mask rate, and the fewest and the most words that stay.
     """
-    risks = [risk(words, rate, GAMMA, kept) for words in lengths if words and round(GAMMA * words)]
+    risks = [risk(words, rate, GAMMA, kept, most_kept) for words in lengths if words and round(GAMMA * words)]
     middle = round(median(lengths)) if lengths else None
-    at_middle = risk(middle, rate, GAMMA, kept) if middle else None
+    at_middle = risk(middle, rate, GAMMA, kept, most_kept) if middle else None
     attacked = at_middle if at_middle is not None and at_middle.attacked else None
     return RiskNumbers(
         texts=len(risks),

@@ -24,7 +24,7 @@ from stockade.certificates.sampling import votes_of
 from stockade.certificates.sequential import choose_class
 from stockade.core.errors import SearchStopped
 from stockade.core.example import Example
-from stockade.core.masks import Keep, draw_masks, kept_words, masks_by_number
+from stockade.core.masks import Keep, draw_masks, masks_by_number
 from stockade.core.protocols import Classifier
 from stockade.core.seeds import derive_seed
 from stockade.datasets.examples import ExampleSet
@@ -195,7 +195,7 @@ def _search(position: int, example: Example, spec: MaskingSpec, victim: Victim) 
         if not 0 < len(words) <= spec.max_words:
             return position, dataclasses.replace(without, reason=f"the text has {len(words)} words")
         seed = derive_seed(spec.seed, "masking", example.id)
-        kept = kept_words(len(words), masking.rate, masking.kept)
+        kept = masking.kept_of(len(words))
         copies = MaskedCopies(words=words, premise=None, kept=kept, mask=masking.mask, seed=seed)
         keep, complete = choose_masks(copies, spec.copies)
         try:

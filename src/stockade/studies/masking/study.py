@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Field
 
 from stockade.core.files import unreadable
-from stockade.core.masks import kept_words
 from stockade.core.protocols import Classifier
 from stockade.datasets.examples import ExampleSet
 from stockade.defenses.defended import Defended
@@ -254,7 +253,7 @@ class MaskingResult(StudyResult[MaskingNumbers]):
                 yield f"β was not estimated on example {certificate.id}"
             elif estimate is not None and (
                 words[estimate.position : estimate.position + 1] != [text.word]
-                or estimate.touched != kept_words(len(words), victim.masking.rate, victim.masking.kept) / len(words)
+                or estimate.touched != victim.masking.kept_of(len(words)) / len(words)
             ):
                 yield f"β was estimated on another text than example {certificate.id}, or with another masking"
 
