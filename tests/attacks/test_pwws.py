@@ -151,4 +151,4 @@ def test_the_budget_ends_the_search_as_a_failure() -> None:
     weights = {"great": 1.0, "outstanding": 0.8, "big": 0.2}
     result = attack(WeightVictim(weights), "a great film", PWWS(), budget=5)
     assert (result.trial.status, result.trial.reason) == ("failed", "the query budget of 5 is used up")
-    assert result.queries == 4
+    assert result.queries == 5

@@ -103,7 +103,7 @@ class BAE(WordAttack):
         words = changeable(example, self.stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
-        clean, *without = await Score([text, *(text.delete(i) for i in words)])
+        clean, *without = await Score([text, *(text.delete(i) for i in words)], probe=True)
         order = descending(words, [example.score(scores) for scores in without])
         similarity = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
         constraint = self.limits(SamePos(self.noun_verb_exchange) if self.same_pos else None, similarity)

@@ -114,7 +114,7 @@ class BertAttack(WordAttack):
         words = changeable(example, self.stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
-        clean, *hidden = await Score([text, *(text.replace(i, self.unknown) for i in words)])
+        clean, *hidden = await Score([text, *(text.replace(i, self.unknown) for i in words)], probe=True)
         order = descending(words, [importance(clean, scores, example.label) for scores in hidden])
         guesses = await Predict(text, self.guesses)
         current, gain = text, example.gain(clean)
@@ -127,8 +127,8 @@ class BertAttack(WordAttack):
             candidates = await self._candidates(current, index, guesses[index])
             if not candidates:
                 continue
-            scores = await Score(candidates, partial=True)
-            for candidate, score in zip(candidates, scores, strict=False):
+            scores = await Score(candidates)
+            for candidate, score in zip(candidates, scores, strict=True):
                 if example.fooled(score):
                     return Outcome.found(candidate)
             gains = [example.gain(score) for score in scores]

@@ -89,7 +89,7 @@ class DeepWordBug(WordAttack):
         words = [i for i in changeable(example, self.stop_words) if len(text.words[i]) > 1]
         if not words:
             return Outcome.failed("no word is long enough to be misspelled")
-        clean = (await Score([text]))[0]
+        clean = (await Score([text], probe=True))[0]
         importance = await self._importance(example, clean, words)
         order = descending(words, [importance[i] for i in words])
         allowed = changes_allowed(example, self.max_changed)
@@ -100,7 +100,7 @@ class DeepWordBug(WordAttack):
 
     async def _importance(self, example: Example, clean: Scores, words: Sequence[int]) -> dict[int, float]:
         if self.scoring == "replace-1":
-            hidden = await Score([example.text.replace(i, self.unknown) for i in words])
+            hidden = await Score([example.text.replace(i, self.unknown) for i in words], probe=True)
             return {i: example.score(scores) for i, scores in zip(words, hidden, strict=True)}
         importance = dict.fromkeys(example.indices, 0.0)
         if self.scoring in ("combined", "temporal"):
@@ -149,24 +149,33 @@ class Spending:
 async def temporal_scores(example: Example, clean: Scores) -> dict[int, float]:
     """F(x[..i]) - F(x[..i-1]) for every word that the model reads; they add up to F(x) - 1/C."""
     read = example.indices
-    prefixes = await Score([example.text.part(read.start, end) for end in read[1:]])
-    values = [_level(example, scores) for scores in [*prefixes, clean]]
-    before = [_chance(example, clean), *values[:-1]]
+    prefixes = await Score([example.text.part(read.start, end) for end in read[1:]], probe=True)
+    chance = _chance(example, clean)
+    values = _levels(example, [*prefixes, clean], chance)
+    before = [chance, *values[:-1]]
     return {i: value - earlier for i, value, earlier in zip(read, values, before, strict=True)}
 
 
 async def tail_scores(example: Example, clean: Scores) -> dict[int, float]:
     """F(x[i..]) - F(x[i+1..]) for every word that the model reads; they add up to F(x) - 1/C."""
     read = example.indices
-    suffixes = await Score([example.text.part(start, read.stop) for start in read[1:]])
-    values = [_level(example, scores) for scores in [clean, *suffixes]]
-    after = [*values[1:], _chance(example, clean)]
+    suffixes = await Score([example.text.part(start, read.stop) for start in read[1:]], probe=True)
+    chance = _chance(example, clean)
+    values = _levels(example, [clean, *suffixes][::-1], chance)[::-1]
+    after = [*values[1:], chance]
     return {i: value - later for i, value, later in zip(read, values, after, strict=True)}
 
 
-def _level(example: Example, scores: Scores) -> float:
-    """What the attacker wants to bring down: the true class, or everything but the target."""
-    return 1.0 - example.score(scores)
+def _levels(example: Example, answers: Sequence[Scores], level: float) -> list[float]:
+    """What the attacker wants to bring down in parts of growing length: the true class, or everything but the target.
+
+    A part without an answer is taken to be like the one before it, the first like `level`.
+    """
+    levels = []
+    for scores in answers:
+        level = 1.0 - example.score(scores) if scores.answered else level
+        levels.append(level)
+    return levels
 
 
 def _chance(example: Example, clean: Scores) -> float:

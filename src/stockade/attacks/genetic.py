@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
+from stockade.attacks.greedy import best_of
 from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
@@ -116,17 +117,17 @@ class Genetic(WordAttack):
         if not sites:
             return Outcome.failed(f"no word has a {_MISSING[self.candidates]}")
         allowed = max(1, changes_allowed(example, self.max_changed, round_up=self.round_up))
-        clean = Member(example.text, (await Score([example.text]))[0])
-        members = await self._perturbed(example, [clean.text] * self.population, sites, allowed, rng)
+        await Score([example.text], probe=True)
+        members = await self._perturbed(example, [example.text] * self.population, sites, allowed, rng)
         for _ in range(self.generations):
-            best = max(members, key=lambda member: example.gain(member.scores))
+            best = _best(example, members)
             if example.fooled(best.scores):
                 return Outcome.found(best.text)
             chances = parent_chances([example.score(member.scores) for member in members], self.temperature)
             couples = [rng.choices(members, chances, k=2) for _ in members[1:]]
             children = [crossover(mother, father, allowed, rng) for mother, father in couples]
             members = [best, *await self._perturbed(example, children, sites, allowed, rng)]
-        best = max(members, key=lambda member: example.gain(member.scores))
+        best = _best(example, members)
         if example.fooled(best.scores):
             return Outcome.found(best.text)
         return Outcome.failed(f"no success in {self.generations} generations", best.text)
@@ -181,7 +182,7 @@ class Genetic(WordAttack):
         members = []
         for group in tried:
             scored = [Member(text, next(scores)) for text in group]
-            members.append(max(scored, key=lambda member: example.gain(member.scores)))
+            members.append(_best(example, scored))
         return members
 
     async def _likely_words(self, places: Sequence[tuple[Text, int]], sites: dict[int, Site]) -> list[tuple[str, ...]]:
@@ -195,6 +196,10 @@ class Genetic(WordAttack):
             ranked = sorted(range(len(group)), key=lambda number: -round(chances[number], 3))
             likeliest.append(tuple(group[number] for number in sorted(ranked[: self.likely])))
         return likeliest
+
+
+def _best(example: Example, members: Sequence[Member]) -> Member:
+    return members[best_of(example, [member.scores for member in members])]
 
 
 def _draw(text: Text, sites: dict[int, Site], allowed: int, rng: Random) -> int | None:

@@ -11,6 +11,7 @@ in queries and in the number of sentence vectors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -26,8 +27,11 @@ Candidates = Callable[[Text, int], Awaitable[Sequence[Text]]]
 def importance(clean: Scores, hidden: Scores, label: int) -> float:
     """How much the model needs a word, by TextFooler's formula.
 
-    The fall of the true class when the word is hidden, and the rise of the class the model turns to, if any.
+    The fall of the true class when the word is hidden, and the rise of the class the model turns to, if any. A word
+    without an answer comes last.
     """
+    if not (clean.answered and hidden.answered):
+        return -math.inf
     fall = clean.probabilities[label] - hidden.probabilities[label]
     turned_to = hidden.label
     if turned_to == label:
@@ -38,6 +42,15 @@ def importance(clean: Scores, hidden: Scores, label: int) -> float:
 def descending(indices: Sequence[int], values: Sequence[float]) -> list[int]:
     """The indices by falling value; equal values (up to 1e-6) in text order, so that every machine walks alike."""
     return [index for _, index in sorted(zip((-round(value, 6) for value in values), indices, strict=True))]
+
+
+def best_of(example: Example, scores: Sequence[Scores]) -> int:
+    """The index of the best candidate: one that fools the model before any that does not, then by gain.
+
+    With more than two classes the true class can fall lower without losing its lead.
+    """
+    ranks = [(example.fooled(score), example.gain(score)) for score in scores]
+    return ranks.index(max(ranks))
 
 
 async def greedy(
@@ -65,14 +78,12 @@ async def greedy(
         tried = await candidates(current, index)
         if not tried:
             continue
-        scores = await Score(tried, partial=True)
-        gains = [example.gain(score) for score in scores]
-        best = gains.index(max(gains))
-        if gains[best] <= gain:
-            continue
-        current, gain = tried[best], gains[best]
+        scores = await Score(tried)
+        best = best_of(example, scores)
         if example.fooled(scores[best]):
-            return Outcome.found(current)
+            return Outcome.found(tried[best])
+        if example.gain(scores[best]) > gain:
+            current, gain = tried[best], example.gain(scores[best])
     return Outcome.failed("every word was tried", current)
 
 
@@ -124,8 +135,7 @@ async def take_step(
         candidates = await early.keep(candidates, current, index)
     if not candidates:
         return Step()
-    scores = await Score(candidates, partial=True)
-    scored = list(zip(candidates, scores, strict=False))
+    scored = list(zip(candidates, await Score(candidates), strict=True))
     ranked = sorted(((example.gain(score), candidate) for candidate, score in scored), key=lambda pair: -pair[0])
     fooling = {id(candidate) for candidate, score in scored if example.fooled(score)}
     winners = [candidate for _, candidate in ranked if id(candidate) in fooling]

@@ -19,6 +19,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from stockade.attacks.greedy import best_of
 from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
 from stockade.core.protocols import WordVocabulary
@@ -59,7 +60,7 @@ class HotFlip(WordAttack):
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         space = space_of(await Vocabulary())
-        clean = (await Score([example.text]))[0]
+        clean = (await Score([example.text], probe=True))[0]
         beam, best = [example.text], example.gain(clean)
         flips = min(self.max_flips, changes_allowed(example, self.max_changed))
         loss_of, sign = (example.label, 1.0) if example.target is None else (example.target, -1.0)
@@ -73,12 +74,13 @@ class HotFlip(WordAttack):
             flipped = list(dict.fromkeys(flipped))
             if not flipped:
                 return Outcome.failed("no word has a near neighbour of the same kind", beam[0])
-            scores = await Score(flipped, partial=True)
-            gains = [example.gain(score) for score in scores]
-            order = sorted(range(len(gains)), key=lambda i: -gains[i])
-            if example.fooled(scores[order[0]]):
-                return Outcome.found(flipped[order[0]])
-            beam, best = [flipped[i] for i in order[: self.beam]], gains[order[0]]
+            scores = await Score(flipped)
+            strongest = best_of(example, scores)
+            if example.fooled(scores[strongest]):
+                return Outcome.found(flipped[strongest])
+            order = sorted(range(len(scores)), key=lambda i: -example.gain(scores[i]))
+            beam = [flipped[i] for i in order[: self.beam] if scores[i].answered] or beam
+            best = example.gain(scores[order[0]])
         return Outcome.failed(f"no success with {flips} flips", beam[0] if best > example.gain(clean) else None)
 
     async def _flips(self, example: Example, text: Text, gradient: NDArray[np.float32], space: Space) -> list[Text]:

@@ -31,7 +31,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.protocols import WordVocabulary
 from stockade.core.records import Outcome
 from stockade.core.text import Text, match_case
-from stockade.engine.requests import Represent
+from stockade.engine.requests import Fallback, Represent
 
 Numbers = NDArray[np.float64]
 _AT_ONCE = 128
@@ -69,10 +69,9 @@ class NearestFlip:
     best_distance: float = math.inf
     _measured: dict[int, tuple[float, float]] = field(default_factory=dict)
     _home: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
-    _cut_short: bool = False
 
     async def search(self, rng: Random) -> Outcome:
-        self._home = (await Represent([self.example.text]))[0][1]
+        self._home = (await Represent([self.example.text], probe=True))[0][1]
         replaced = self.example.text.words[self.index].lower()
         words = [number for number, word in enumerate(self.vocabulary.words) if word.lower() != replaced]
         if self.exhaustive or len(words) <= 2 * self.sample or not self.vocabulary.vectors.shape[1]:
@@ -112,19 +111,20 @@ class NearestFlip:
     async def _measure(self, numbers: list[int]) -> None:
         """Ask the victim about these words and remember the nearest that fools it."""
         for start in range(0, len(numbers), _AT_ONCE):
-            if self._cut_short and self.best is not None:
-                return
             group = numbers[start : start + _AT_ONCE]
             texts = {self._written(number): number for number in group}
             allowed = await self.attack.allowed(list(texts), self.example.text, self.index)
-            answers = await Represent(allowed, partial=True) if allowed else []
-            self._cut_short = len(answers) < len(allowed)
-            for text, (scores, vector) in zip(allowed, answers, strict=False):
+            answers = await Represent(allowed) if allowed else []
+            for text, (scores, vector) in zip(allowed, answers, strict=True):
+                if not scores.answered:
+                    continue
                 distance = round(float(np.abs(vector - self._home).sum()), 4)
                 if text in texts:
                     self._measured[texts[text]] = (distance, margin(self.example, scores))
                 if self.example.fooled(scores) and distance < self.best_distance:
                     self.best, self.best_distance = text, distance
+            if self.best is not None:
+                await Fallback(Outcome.found(self.best))
 
     def _written(self, number: int) -> Text:
         text = self.example.text

@@ -107,7 +107,7 @@ class OneWord(WordAttack):
         """The word to replace; the first of several alike."""
         places = list(example.indices)
         if self.where == "gs":
-            scores = await Zeroed([(example.text, place) for place in places], partial=True)
+            scores = await Zeroed([(example.text, place) for place in places])
             values = [example.gain(score) for score in scores]
         else:
             sign = 1.0 if self.where == "asmax" else -1.0
@@ -122,8 +122,8 @@ class OneWord(WordAttack):
         while start < len(order):
             words = order[start : start + size]
             texts = await self.allowed(replacements(example.text, index, words), example.text, index)
-            scores = await Score(texts, partial=True) if texts else []
-            for text, score in zip(texts, scores, strict=False):
+            scores = await Score(texts) if texts else []
+            for text, score in zip(texts, scores, strict=True):
                 if example.fooled(score):
                     return Outcome.found(text)
             start, size = start + size, min(_MOST, 2 * size)

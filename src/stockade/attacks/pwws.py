@@ -27,14 +27,14 @@ from functools import lru_cache
 from random import Random
 from typing import Literal
 
-from stockade.attacks.greedy import descending, greedy
+from stockade.attacks.greedy import best_of, descending, greedy
 from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
 from stockade.core.errors import DataError
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, match_case
-from stockade.engine.requests import ClassNames, Score
+from stockade.engine.requests import ClassNames, Fallback, Score
 from stockade.lexicon.entities import (
     EntityTable,
     finder_name,
@@ -95,8 +95,8 @@ class PWWS(WordAttack):
         words = changeable(example, self.stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
-        clean = (await Score([text]))[0]
-        hidden = await Score([text.replace(i, self.unknown) for i in words])
+        clean = (await Score([text], probe=True))[0]
+        hidden = await Score([text.replace(i, self.unknown) for i in words], probe=True)
         synonyms = self._synonyms(text, words) | await self._names(example, words)
         best = await self._best_swaps(example, clean, synonyms)
         saliency = softmax([example.score(scores) for scores in hidden])
@@ -109,16 +109,22 @@ class PWWS(WordAttack):
     async def _best_swaps(
         self, example: Example, clean: Scores, synonyms: dict[int, Sequence[str]]
     ) -> dict[int, tuple[str | None, float]]:
-        """For each word its best synonym on the original text, and dP."""
+        """For each word its best synonym on the original text, and dP. One that fools the model already is what the
+        search falls back on: the words may be replaced in an order that never comes to it.
+        """
         offset = example.score(clean) if self.weight == "drop" else 0.0
         candidates = [(i, swap) for i, words in synonyms.items() for swap in await self._swaps(example.text, i, words)]
         scored = await Score([swap for _, swap in candidates])
         best: dict[int, tuple[str | None, float]] = dict.fromkeys(synonyms, (None, 0.0))
         gains: dict[int, float] = {}
         for (i, swap), scores in zip(candidates, scored, strict=True):
-            if i not in gains or example.gain(scores) > gains[i]:
+            if scores.answered and (i not in gains or example.gain(scores) > gains[i]):
                 gains[i] = example.gain(scores)
                 best[i] = (swap.words[i], example.score(scores) - offset)
+        if candidates:
+            strongest = best_of(example, scored)
+            if example.fooled(scored[strongest]):
+                await Fallback(Outcome.found(candidates[strongest][1]))
         return best
 
     async def _replace_in_order(
@@ -133,9 +139,10 @@ class PWWS(WordAttack):
             swapped = await self._swaps(text, index, [word])
             if not swapped:
                 continue
-            text = swapped[0]
-            if example.fooled((await Score([text]))[0]):
-                return Outcome.found(text)
+            scores = (await Score(swapped[:1]))[0]
+            if example.fooled(scores):
+                return Outcome.found(swapped[0])
+            text = swapped[0] if scores.answered else text
         return Outcome.failed("every word was replaced" if text.edits else "no word has a synonym", text)
 
     async def _swaps(self, text: Text, index: int, words: Sequence[str]) -> Sequence[Text]:

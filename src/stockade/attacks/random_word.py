@@ -18,7 +18,7 @@ from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, match_case
-from stockade.engine.requests import Score
+from stockade.engine.requests import Fallback, Score
 
 _AT_ONCE = 250
 _MOST_REFUSED = 20
@@ -46,23 +46,28 @@ class RandomWord(WordAttack):
         words = (await replacement_words()).words
         first: Text | None = None
         tried = flipped = drawn = 0
-        cut_short = False
-        while tried < self.draws and drawn < _MOST_REFUSED * self.draws and not cut_short:
+        outcome = Outcome.failed("no draw is allowed by the constraint")
+        while tried < self.draws and drawn < _MOST_REFUSED * self.draws:
             pairs = [_draw(example, words, rng) for _ in range(min(_AT_ONCE, self.draws - tried))]
             drawn += len(pairs)
             texts = [text for text, index in pairs for text in await self.allowed([text], example.text, index)]
             if not texts:
                 continue
-            scores = await Score(texts, partial=True)
-            fooled = [text for text, score in zip(texts, scores, strict=False) if example.fooled(score)]
+            answered = [pair for pair in zip(texts, await Score(texts), strict=True) if pair[1].answered]
+            fooled = [text for text, scores in answered if example.fooled(scores)]
             first = first or next(iter(fooled), None)
-            tried, flipped = tried + len(scores), flipped + len(fooled)
-            cut_short = len(scores) < len(texts)
-        share = flipped / tried if tried else None
-        if first is None:
-            used_up = " and the query budget is used up" if cut_short else ""
-            return Outcome.failed(f"none of {tried:,} draws fools the model{used_up}", flip_share=share)
-        return Outcome.found(first, flip_share=share)
+            tried, flipped = tried + len(answered), flipped + len(fooled)
+            outcome = _outcome(first, tried, flipped)
+            await Fallback(outcome)
+        return outcome
+
+
+def _outcome(first: Text | None, tried: int, flipped: int) -> Outcome:
+    """What came of so many draws, `flipped` of which fool the model, the text `first` before all others."""
+    share = flipped / tried if tried else None
+    if first is None:
+        return Outcome.failed(f"none of {tried:,} draws fools the model", flip_share=share)
+    return Outcome.found(first, flip_share=share)
 
 
 def _draw(example: Example, words: tuple[str, ...], rng: Random) -> tuple[Text, int]:

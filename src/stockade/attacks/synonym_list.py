@@ -53,9 +53,8 @@ class SynonymList(WordAttack):
             texts = await self.allowed([text.replace(index, synonym) for synonym in synonyms], text, index)
             if not texts:
                 continue
-            scores = await Score(texts, partial=True)
-            tried += len(scores)
-            for candidate, score in zip(texts, scores, strict=False):
+            tried += len(texts)
+            for candidate, score in zip(texts, await Score(texts), strict=True):
                 if example.fooled(score):
                     return Outcome.found(candidate)
         return Outcome.failed("no synonym fools the model" if tried else "no word has a synonym")

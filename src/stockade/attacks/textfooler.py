@@ -122,7 +122,7 @@ class TextFooler(WordAttack):
         words = [i for i in words if neighbours.neighbours(text.words[i], count=1, min_cosine=self.min_cosine)]
         if not words:
             return Outcome.failed("no word has a neighbour")
-        clean, *hidden = await Score([text, *(self._hidden(text, i) for i in words)])
+        clean, *hidden = await Score([text, *(self._hidden(text, i) for i in words)], probe=True)
         order = descending(words, [importance(clean, scores, example.label) for scores in hidden])
         similarity = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
         constraint = self.limits(SamePos(self.noun_verb_exchange) if self.same_pos else None, similarity)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from random import Random
 
+from stockade.attacks.watch import Watch
 from stockade.core.attacked_translation import TranslationExample
-from stockade.core.errors import BudgetExhausted, SearchStopped, StockadeError
+from stockade.core.errors import SearchStopped, StockadeError
 from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.protocols import Attack
 from stockade.core.records import Outcome, Status
@@ -39,6 +40,10 @@ class Trial:
         How many words the model read before the edits and no longer reads.
     flip_share : float, optional
         For attacks that only draw at random: the share of their draws that fool the model.
+    tried : int
+        How many candidates the search scored.
+    failed_queries : int
+        How many of its queries the model failed on.
     """
 
     status: Status
@@ -50,6 +55,8 @@ class Trial:
     hit_rate: float | None = None
     truncated_words: int = 0
     flip_share: float | None = None
+    tried: int = 0
+    failed_queries: int = 0
 
 
 async def attack_example(
@@ -95,14 +102,21 @@ async def attack_example(
         return Trial("failed", "the text has no words", clean)
     try:
         visible = await VisibleWords(example.text)
-        if not visible:
-            return Trial("failed", "the model reads no word of the text", clean)
-        example = example if len(visible) == len(example.text) else replace(example, visible=visible)
-        outcome = await attack.search(example, rng)
-        trial = await _confirmed(example, outcome, clean, 1 if deterministic else DRAWS)
+    except SearchStopped as stopped:
+        return Trial("error", str(stopped), clean)
+    if not visible:
+        return Trial("failed", "the model reads no word of the text", clean)
+    example = example if len(visible) == len(example.text) else replace(example, visible=visible)
+    watch = Watch(attack.search(example, rng))
+    trial = await _searched(example, watch, clean, 1 if deterministic else DRAWS)
+    return replace(trial, tried=watch.tried, failed_queries=watch.failed)
+
+
+async def _searched(example: Example, watch: Watch, clean: Scores, draws: int) -> Trial:
+    try:
+        outcome = await watch.outcome()
+        trial = await _confirmed(example, outcome, clean, draws)
         return replace(trial, flip_share=outcome.flip_share)
-    except BudgetExhausted as stopped:
-        return Trial("failed", str(stopped), clean)
     except SearchStopped as stopped:
         return Trial("error", str(stopped), clean)
     except StockadeError:

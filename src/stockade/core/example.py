@@ -23,6 +23,11 @@ class Scores:
     probabilities: tuple[float, ...]
 
     @property
+    def answered(self) -> bool:
+        """Whether there is an answer at all; only `NoScores` is none."""
+        return bool(self.probabilities)
+
+    @property
     def label(self) -> int:
         """The predicted class: the most probable one, the first of them in a tie."""
         return self.probabilities.index(max(self.probabilities))
@@ -43,6 +48,24 @@ class Scores:
         if others <= 0.0:
             return _LOG_ODDS_LIMIT
         return round(max(-_LOG_ODDS_LIMIT, min(_LOG_ODDS_LIMIT, math.log(probability / others))), _DIGITS)
+
+
+@dataclass(frozen=True, slots=True)
+class NoScores(Scores):
+    """Stands for the scores of a text that the model did not answer: the query budget did not reach it, or it failed.
+
+    Such a text fools nobody and is worse than any other, so a search that compares candidates goes on without it.
+
+    Parameters
+    ----------
+    probabilities
+        None.
+    reason
+        Why the model failed on the text; None where the budget did not reach it.
+    """
+
+    probabilities: tuple[float, ...] = ()
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +99,20 @@ class Example:
 
     def fooled(self, scores: Scores) -> bool:
         """Whether these scores mean that the attack has succeeded."""
+        if not scores.probabilities:
+            return False
         return scores.label != self.label if self.target is None else scores.label == self.target
 
     def score(self, scores: Scores) -> float:
-        """How far the attacker has come, on the papers' scale: 1 - p(true class), or p(target)."""
+        """How far the attacker has come, on the papers' scale: 1 - p(true class), or p(target); 0 without an answer."""
+        if not scores.probabilities:
+            return 0.0
         return 1.0 - scores.probabilities[self.label] if self.target is None else scores.probabilities[self.target]
 
     def gain(self, scores: Scores) -> float:
         """The same on the log-odds scale and rounded: use it to compare candidates, it ranks them alike in every
-        batch.
+        batch. Without an answer it is -inf.
         """
+        if not scores.probabilities:
+            return -math.inf
         return -scores.log_odds(self.label) if self.target is None else scores.log_odds(self.target)

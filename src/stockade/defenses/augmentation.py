@@ -8,8 +8,9 @@ from typing import Literal
 
 from stockade.attacks.registry import NamedAttack, make_attack
 from stockade.attacks.rules import BUDGET, rule_labels
+from stockade.attacks.watch import Watch
 from stockade.attacks.word_attack import check_max_changed
-from stockade.core.errors import BudgetExhausted, ModelError, OptionError, RunError, SearchStopped, StockadeError
+from stockade.core.errors import ModelError, OptionError, RunError, SearchStopped, StockadeError
 from stockade.core.example import Example
 from stockade.core.protocols import Classifier
 from stockade.core.registry import published
@@ -219,8 +220,6 @@ def _search(row: int, example: Example, named: NamedAttack, budget: int | None, 
     async def strongest() -> _Attacked:
         try:
             return _Attacked(row, await _strongest(example, named, seed))
-        except BudgetExhausted:
-            return _Attacked(row, example.text)
         except SearchStopped as stopped:
             return _Attacked(row, example.text, str(stopped))
         except StockadeError:
@@ -240,5 +239,5 @@ async def _strongest(example: Example, named: NamedAttack, seed: int) -> Text:
     if not visible:
         return example.text
     example = example if len(visible) == len(example.text) else replace(example, visible=visible)
-    outcome = await named.attack.search(example, derive_rng(seed, example.id, named.name))
+    outcome = await Watch(named.attack.search(example, derive_rng(seed, example.id, named.name))).outcome()
     return example.text if outcome.text is None else outcome.text

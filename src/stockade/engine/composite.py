@@ -111,7 +111,7 @@ class CompositeService:
             verdicts = iter(self._answers(drawn))
         self._rows_for_them += self._inner.rows - before
         self._texts_scored += sum(len(request.texts) for request in requests)
-        return [collected([next(verdicts) for _ in request.texts]) for request in requests]
+        return [collected([next(verdicts) for _ in request.texts], request.partial) for request in requests]
 
     def answer_confirmations(self, requests: Sequence[Confirm]) -> list[list[Scores] | SearchStopped]:
         """Each text by itself, past all caches; a randomised classifier with other choices each time."""

@@ -13,7 +13,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stockade.core.example import Scores
+from stockade.core.example import NoScores, Scores
 from stockade.core.masks import Keep
 from stockade.core.protocols import (
     AttentionQuery,
@@ -24,6 +24,7 @@ from stockade.core.protocols import (
     TokenScores,
     WordVocabulary,
 )
+from stockade.core.records import Outcome
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.engine.batching import estimated_tokens
@@ -83,9 +84,13 @@ class Query(Request[Answer]):
     ----------
     texts
         What the model is asked about.
+    probe
+        Whether the texts only show the search where to go, such as texts without a word. Others are candidates: a
+        search without any has tried nothing.
     partial
-        Whether the answer may cover the first texts only, where the query budget does not suffice for all. Otherwise
-        such a request ends the search.
+        Whether texts may stay without an answer (`NoScores`): those that the query budget does not reach, and those
+        that the model fails on. Otherwise either ends the search. `attacks/watch.py` sets it for all that an attack
+        asks.
     counted
         Whether the texts count as queries; off for what the harness itself asks.
     draw
@@ -93,6 +98,7 @@ class Query(Request[Answer]):
     """
 
     texts: Sequence[Any]
+    probe: bool = False
     partial: bool = False
     counted: bool = True
     draw: Draw | None = None
@@ -100,6 +106,14 @@ class Query(Request[Answer]):
     def first(self, count: int) -> Self:
         """The same request for the first `count` texts."""
         return replace(self, texts=self.texts[:count])
+
+    def scores_in(self, answer: Any) -> Sequence[Scores]:
+        """The scores in an answer to this request."""
+        return cast(Sequence[Scores], answer)
+
+    def without_answer(self, scores: NoScores) -> Any:
+        """What stands in an answer for a text that has none."""
+        return scores
 
     @property
     def tokens(self) -> int:
@@ -120,6 +134,15 @@ class Confirm(Request[list[Scores]]):
     text: Text
     draws: int = 1
     draw: Draw | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback(Request[None]):
+    """What an attack would return if it ended here: the outcome, should the query budget or the model stop it, or
+    should it end without a success although it had one in hand. Costs no query.
+    """
+
+    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +216,7 @@ class Zeroed(Query[list[Scores]]):
     """
 
     texts: Sequence[tuple[Text, int]]
+    probe: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +226,12 @@ class Represent(Query[list[tuple[Scores, NDArray[np.float32]]]]):
     """
 
     texts: Sequence[Text]
+
+    def scores_in(self, answer: Any) -> Sequence[Scores]:
+        return [scores for scores, _ in answer]
+
+    def without_answer(self, scores: NoScores) -> Any:
+        return scores, np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)

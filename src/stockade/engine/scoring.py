@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
-from stockade.core.example import Scores
+from stockade.core.example import NoScores, Scores
 from stockade.core.protocols import (
     Classifier,
     EncodingClassifier,
@@ -99,14 +99,17 @@ class ScoringService:
         self.model_seconds += seconds
 
     def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
-        """Each request's scores in order, or the first failure among its texts."""
+        """Each request's scores in order; where it may not stay without one, the first failure among its texts."""
         inputs = [[text.input for text in request.texts] for request in requests]
         flat = [item for group in inputs for item in group]
         if self.classifier.deterministic:
             table = self._cache.fetch(flat, self._compute)
-            return [collected([table[item] for item in group]) for group in inputs]
+            return [
+                collected([table[item] for item in group], request.partial)
+                for request, group in zip(requests, inputs, strict=True)
+            ]
         verdicts = iter(self._compute(flat))
-        return [collected([next(verdicts) for _ in group]) for group in inputs]
+        return [collected([next(verdicts) for _ in request.texts], request.partial) for request in requests]
 
     def answer_confirmations(self, requests: Sequence[Confirm]) -> list[list[Scores] | SearchStopped]:
         """Each text by itself, as a user would send it: no batch, no cache."""
@@ -269,13 +272,16 @@ def to_verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]
     ]
 
 
-def collected(verdicts: list[Verdict]) -> list[Scores] | SearchStopped:
-    """The scores of all texts of a request, or its first failure."""
-    scores = []
+def collected(verdicts: Sequence[Verdict], partial: bool = False) -> list[Scores] | SearchStopped:
+    """The scores of all texts of a request; its first failure, unless the request is `partial`."""
+    scores: list[Scores] = []
     for verdict in verdicts:
         if isinstance(verdict, ScoringFailed):
-            return verdict
-        scores.append(verdict)
+            if not partial:
+                return verdict
+            scores.append(NoScores(reason=str(verdict)))
+        else:
+            scores.append(verdict)
     return scores
 
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
-from stockade.core.example import Scores
+from stockade.core.example import NoScores, Scores
 from stockade.core.protocols import (
     AttentiveClassifier,
     Classifier,
@@ -41,6 +42,7 @@ from stockade.engine.requests import (
     Importance,
     Mixed,
     Noised,
+    Query,
     Represent,
     Request,
     VisibleWords,
@@ -123,7 +125,7 @@ class WhiteBoxService:
         places = [place for request in requests for place in request.texts]
         with self._charged(len(places)):
             verdicts = iter(self._verdicts(self._classifier.predict_zeroed(places)) if places else ())
-        return [collected([next(verdicts) for _ in request.texts]) for request in requests]
+        return [collected([next(verdicts) for _ in request.texts], request.partial) for request in requests]
 
     def _represented(self, requests: Sequence[Represent]) -> list[Represented | SearchStopped]:
         if not isinstance(self._classifier, RepresentingClassifier):
@@ -137,7 +139,7 @@ class WhiteBoxService:
         answers: list[Represented | SearchStopped] = []
         for request in requests:
             pairs = [table[text.input] for text in request.texts]
-            scores = collected([verdict for verdict, _ in pairs])
+            scores = collected([verdict for verdict, _ in pairs], request.partial)
             if isinstance(scores, SearchStopped):
                 answers.append(scores)
             else:
@@ -217,16 +219,31 @@ class WhiteBoxService:
 def _contained(
     requests: Sequence[AnyRequest], answer: Callable[[Sequence[AnyRequest]], list[Answer | SearchStopped]]
 ) -> list[Answer | SearchStopped]:
-    """All requests together, or, where that raises, in halves: only the search that causes it pays for it."""
+    """All requests together, or, where that raises, in halves: only the search that causes it pays for it.
+
+    A query that may stay without some answers is halved itself: only the text that causes it has none.
+    """
     try:
         return answer(requests)
     except ModelError:
         raise
     except Exception as error:
         if len(requests) == 1:
-            return [ScoringFailed(reason_of(error))]
+            failed = ScoringFailed(reason_of(error))
+            request: Any = requests[0]
+            return [_in_halves(request, answer, failed) if isinstance(request, Query) and request.partial else failed]
     half = len(requests) // 2
     return _contained(requests[:half], answer) + _contained(requests[half:], answer)
+
+
+def _in_halves(request: Any, answer: Callable[[Sequence[Any]], list[Any]], failed: ScoringFailed) -> Any:
+    """The answer to a query that failed as a whole, with `NoScores` for the texts that fail by themselves."""
+    if len(request.texts) <= 1:
+        return [request.without_answer(NoScores(reason=str(failed))) for _ in request.texts]
+    half = len(request.texts) // 2
+    halves = [replace(request, texts=texts) for texts in (request.texts[:half], request.texts[half:])]
+    answers: list[Any] = [_contained([part], answer)[0] for part in halves]
+    return [item for part in answers for item in part]
 
 
 def _missing(what: str, pronoun: str, needs: str = "This attack needs the model to show") -> ModelError:
