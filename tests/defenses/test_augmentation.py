@@ -81,7 +81,8 @@ def test_an_attack_that_always_breaks_down_is_an_error() -> None:
 def test_a_budget_that_is_used_up_leaves_the_text() -> None:
     class Greedy:
         async def search(self, example: Example, rng: Random) -> Outcome:
-            await Score([example.text] * 3)
+            await Score([example.text] * 2)
+            await Score([example.text])
             return Outcome.found(example.text.replace(0, "meh"))
 
     with pytest.MonkeyPatch.context() as patched:
