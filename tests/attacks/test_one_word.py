@@ -260,14 +260,13 @@ class FaultyVictim(OpenVictim):
         return answers
 
 
-@pytest.mark.parametrize(("fault", "reason"), [("raises", "the curse"), ("nan", "NaN")])
-def test_a_fault_inside_the_model_costs_only_the_text_that_causes_it(fault: str, reason: str) -> None:
+@pytest.mark.parametrize("fault", ["raises", "nan"])
+def test_a_fault_inside_the_model_costs_only_the_queries_that_cause_it(fault: str) -> None:
+    """All that is asked inside "cursed fine film" fails; words that replace its first one still fool the model."""
     data = [("great film", 1), ("cursed fine film", 1), ("fine great", 1)]
     run = st.attack(FaultyVictim(fault), data, "gs-gr", similarity=False)
-    statuses = {record.original: (record.status, record.reason) for record in run.records()}
-    assert statuses["cursed fine film"][0] == "error"
-    assert reason in (statuses["cursed fine film"][1] or "")
-    assert statuses["great film"][0] == statuses["fine great"][0] == "success"
+    outcomes = {record.original: (record.status, record.failed_queries) for record in run.records()}
+    assert outcomes == {"great film": ("success", 0), "cursed fine film": ("success", 3), "fine great": ("success", 0)}
 
 
 def test_the_estimate_is_made_anew_once_as_many_words_are_known_again(monkeypatch: pytest.MonkeyPatch) -> None:

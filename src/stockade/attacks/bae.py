@@ -32,7 +32,7 @@ from typing import Any, Literal
 from stockade.attacks.constraints import Reference, SamePos, Similarity
 from stockade.attacks.greedy import descending, take_step
 from stockade.attacks.similarity import Scale
-from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
+from stockade.attacks.word_attack import EVERY_WORD_TRIED, WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.registry import published
@@ -131,7 +131,7 @@ class BAE(WordAttack):
                     return Outcome.found(step.winner)
                 if step.best is not None:
                     current, gain = step.best, step.gain
-        return Outcome.failed("every word was tried", current)
+        return Outcome.failed(EVERY_WORD_TRIED, current)
 
     async def _candidates(self, text: Text, index: int, operations: Sequence[Operation]) -> Sequence[Text]:
         """The texts that the masked LM proposes for the operations at a word; pieces of words are left out."""

@@ -25,7 +25,7 @@ from typing import Literal
 
 from stockade.attacks.constraints import Similarity
 from stockade.attacks.greedy import descending, importance
-from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
+from stockade.attacks.word_attack import EVERY_WORD_TRIED, WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
 from stockade.core.protocols import Filling
 from stockade.core.records import Outcome
@@ -135,7 +135,7 @@ class BertAttack(WordAttack):
             best = gains.index(max(gains))
             if gains[best] > gain:
                 current, gain = candidates[best], gains[best]
-        return Outcome.failed("every word was tried", current)
+        return Outcome.failed(EVERY_WORD_TRIED, current)
 
     async def _candidates(self, text: Text, index: int, pieces: Pieces) -> Sequence[Text]:
         word = text.words[index]

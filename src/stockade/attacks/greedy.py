@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from stockade.attacks.constraints import Constraint, Similarity
+from stockade.attacks.word_attack import EVERY_WORD_TRIED
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
@@ -84,7 +85,7 @@ async def greedy(
             return Outcome.found(tried[best])
         if example.gain(scores[best]) > gain:
             current, gain = tried[best], example.gain(scores[best])
-    return Outcome.failed("every word was tried", current)
+    return Outcome.failed(EVERY_WORD_TRIED, current)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from random import Random
 from typing import Literal
 
 from stockade.attacks.greedy import best_of, descending, greedy
-from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
+from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, changeable, changes_allowed
 from stockade.core.errors import DataError
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
@@ -95,13 +95,15 @@ class PWWS(WordAttack):
         words = changeable(example, self.stop_words)
         if not words:
             return Outcome.failed("every word is a stop word")
+        allowed = changes_allowed(example, self.max_changed)
+        if not allowed:
+            return Outcome.failed(NOT_EVEN_ONE)
         clean = (await Score([text], probe=True))[0]
         hidden = await Score([text.replace(i, self.unknown) for i in words], probe=True)
         synonyms = self._synonyms(text, words) | await self._names(example, words)
         best = await self._best_swaps(example, clean, synonyms)
         saliency = softmax([example.score(scores) for scores in hidden])
         order = descending(words, [weight * best[i][1] for i, weight in zip(words, saliency, strict=True)])
-        allowed = changes_allowed(example, self.max_changed)
         if self.choose_again:
             return await greedy(example, clean, order, lambda now, i: self._swaps(now, i, synonyms[i]), allowed)
         return await self._replace_in_order(example, [(i, best[i][0]) for i in order], allowed)

@@ -46,7 +46,7 @@ class RandomWord(WordAttack):
         words = (await replacement_words()).words
         first: Text | None = None
         tried = flipped = drawn = 0
-        outcome = Outcome.failed("no draw is allowed by the constraint")
+        outcome = _outcome(first, tried, flipped)
         while tried < self.draws and drawn < _MOST_REFUSED * self.draws:
             pairs = [_draw(example, words, rng) for _ in range(min(_AT_ONCE, self.draws - tried))]
             drawn += len(pairs)

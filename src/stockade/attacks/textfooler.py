@@ -32,7 +32,7 @@ from typing import Literal
 from stockade.attacks.constraints import Reference, SamePos, Similarity
 from stockade.attacks.greedy import descending, importance, take_step
 from stockade.attacks.similarity import Scale
-from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
+from stockade.attacks.word_attack import EVERY_WORD_TRIED, WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.registry import published
@@ -146,7 +146,7 @@ class TextFooler(WordAttack):
                 return Outcome.found(step.winner)
             if step.best is not None:
                 current, gain = step.best, step.gain
-        return Outcome.failed("every word was tried", current)
+        return Outcome.failed(EVERY_WORD_TRIED, current)
 
     def _hidden(self, text: Text, index: int) -> Text:
         return text.delete(index) if self.hide == "delete" else text.replace(index, self.unknown)

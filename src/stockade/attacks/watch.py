@@ -13,6 +13,7 @@ from collections.abc import Coroutine, Generator
 from dataclasses import replace
 from typing import Any
 
+from stockade.attacks.word_attack import EVERY_WORD_TRIED
 from stockade.core.errors import BudgetExhausted, ScoringFailed, SearchStopped
 from stockade.core.example import NoScores
 from stockade.core.records import Outcome
@@ -61,6 +62,8 @@ class Watch:
             return self._fallback
         if not outcome.is_found and 2 * self.failed > self.queries:
             raise self._given_up()
+        if outcome.reason == EVERY_WORD_TRIED and not self.tried:
+            return replace(outcome, reason="no word has a candidate that may take its place")
         return outcome
 
     def __await__(self) -> Generator[Request[Any], Any, Outcome]:

@@ -19,6 +19,7 @@ from stockade.engine.requests import Vocabulary
 from stockade.lexicon.neighbours import Neighbours, load_neighbours
 from stockade.lexicon.stopwords import StopList, is_stop_word
 
+EVERY_WORD_TRIED = "every word was tried"
 NOT_EVEN_ONE = "the share of changed words does not allow even one"
 _SILENT_H = re.compile(r"hour|honou?r|honest|heir")
 _BEGINS_LIKE_YOU_OR_ONE = re.compile(

@@ -63,5 +63,14 @@ class Record:
     """For randomised models: the share of fresh draws that the adversarial text fools."""
     flip_share: float | None = None
     """For the attack `random`: the share of its draws that fool the model."""
+    tried: int | None = None
+    """How many candidates the search scored; with none, a failure says nothing about the model. None in old folders."""
+    failed_queries: int = 0
+    """How many queries the model failed on; the search went on without those texts."""
     truncated_words: int = 0
     """Words that the model read in the original and that longer or inserted words have pushed out of its window."""
+
+    @property
+    def untried(self) -> bool:
+        """Whether the text was not fooled because the attack found nothing to try on it."""
+        return self.status == "failed" and self.tried == 0

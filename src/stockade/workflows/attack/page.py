@@ -15,6 +15,7 @@ from stockade.report.figures import CLEAN, ROBUST, draw_plot
 from stockade.report.numbers import number, percent
 from stockade.report.render_json import indented
 from stockade.workflows.attack.result import AttackResult
+from stockade.workflows.attack.summary import mostly_untried
 
 EXAMPLES_PER_ATTACK = 200
 COLUMNS = (
@@ -94,6 +95,13 @@ def finding(result: AttackResult, attack: str) -> str:
     numbers = result.summary["attacks"][attack]
     if not numbers["attacked"]:
         return f"{attack}: no text was attacked."
+    if mostly_untried(numbers["untried"], numbers["attacked"]):
+        left = numbers["attacked"] - numbers["untried"]
+        others = f"; of the other {left:,}, {numbers['succeeded']:,} were fooled" if left else ""
+        return (
+            f"{attack}: not attacked. On {numbers['untried']:,} of {numbers['attacked']:,} texts there was nothing to "
+            f"try ({numbers['untried_reason']}){others}."
+        )
     rate = numbers["success_rate"]
     fooled = "texts fooled" if result.labelled else "predictions changed"
     sentence = (
@@ -123,11 +131,12 @@ def summary_table(results: Sequence[AttackResult], names: Sequence[str] | None =
 
 
 def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
+    robust = numbers["robust_accuracy"]
     return (
         attack,
         f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
         percent(numbers["clean_accuracy"]),
-        percent(numbers["robust_accuracy"]),
+        "not attacked" if mostly_untried(numbers["untried"], numbers["attacked"]) else percent(robust),
         percent(numbers["success_rate"]),
         number(numbers["mean_queries"]),
         number(numbers["mean_perturbed_percent"], 1, " %"),

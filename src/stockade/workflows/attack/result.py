@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import TypeAdapter
 
+from stockade.attacks.constraints import MaxChanged
 from stockade.core.records import Record
 from stockade.experiment.export import Layout
 from stockade.experiment.inputs import skipped_rows
@@ -83,7 +84,7 @@ class AttackResult(AttacksResult):
             "examples": size,
             "labelled": self.labelled,
             "warnings": [
-                *numbers.warnings_for(attacks, self.labels, unanimous),
+                *numbers.warnings_for(attacks, self.labels, unanimous, self._unlimited),
                 *numbers.warnings_of_answers(self.records(self.attacks[0]) if self.attacks else (), self.labelled),
                 *skipped_rows(self.manifest.inputs["data"]),
             ],
@@ -101,6 +102,16 @@ class AttackResult(AttacksResult):
         return not self.spec.similarity or all(
             record.similarity is not None for record in self.records(None, "success")
         )
+
+    @property
+    def _unlimited(self) -> list[str]:
+        """The attacks that may change any share of the words."""
+        options = {attack["key"]: attack["options"] for attack in self.manifest.spec["attacks"]}
+        return [
+            name
+            for name, chosen in options.items()
+            if chosen.get("max_changed") is None and MaxChanged.name not in str(chosen.get("constraint"))
+        ]
 
     @property
     def layout(self) -> Layout:
@@ -142,7 +153,7 @@ def _parquet_types() -> Mapping[str, Any]:
     return {
         "edits": pa.list_(edit),
         **{name: pa.list_(pa.float64()) for name in ("original_scores", "adversarial_scores")},
-        **{name: pa.int64() for name in ("queries", "rows", "truncated_words")},
+        **{name: pa.int64() for name in ("queries", "rows", "tried", "failed_queries", "truncated_words")},
         **{name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate", "flip_share")},
     }
 

@@ -205,6 +205,8 @@ def make_record(
         premise=example.text.premise,
         hit_rate=trial.hit_rate,
         flip_share=trial.flip_share,
+        tried=trial.tried,
+        failed_queries=trial.failed_queries,
         truncated_words=trial.truncated_words,
     )
 

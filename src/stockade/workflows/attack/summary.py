@@ -2,13 +2,15 @@
 they seem to.
 
 Clean accuracy = attacked / n, robust accuracy = failed / n, success = succeeded / attacked = 1 - robust / clean,
-which is asserted. Examples that ended in an error leave n.
+which is asserted. Examples that ended in an error leave n. Where an attack had nothing to try on most of the texts,
+there is no robust accuracy: that it fooled few says nothing about the model.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 from stockade.core.records import Record
@@ -21,6 +23,9 @@ _FEWEST_ANSWERS = 20
 """With fewer texts nothing is said about what the model has learnt."""
 _SKILL = 0.25
 """The least part of the way from always saying the most frequent class to always being right."""
+_MANY_UNTRIED = 0.1
+_MANY_CHANGED = 100 / 3
+"""Percent of changed words: from here on it is another text rather than the same one, slightly changed."""
 
 
 def summarise_attack(
@@ -39,14 +44,21 @@ def summarise_attack(
     """
     statuses: Counter[str] = Counter()
     queries, rows, changed, similarity, flips = _Mean(), _Mean(), _Mean(), _Mean(), _Mean()
+    shares: list[float] = []
+    untried: Counter[str] = Counter()
+    failed_queries = 0
     for record in records:
         statuses[record.status] += 1
         if record.status in ("success", "failed"):
             queries.add(record.queries)
             rows.add(record.rows)
             flips.add(record.flip_share)
+            failed_queries += record.failed_queries
+        if record.untried:
+            untried[record.reason or ""] += 1
         if record.status == "success":
             changed.add(record.perturbed_percent)
+            shares.append(record.perturbed_percent or 0.0)
             similarity.add(record.similarity)
     succeeded, failed, skipped = statuses["success"], statuses["failed"], statuses["skipped"]
     attacked = succeeded + failed
@@ -57,14 +69,18 @@ def summarise_attack(
         "skipped": skipped,
         "succeeded": succeeded,
         "failed": failed,
+        "untried": untried.total(),
+        "untried_reason": untried.most_common(1)[0][0] if untried else None,
         "errors": statuses["error"],
         "clean_accuracy": wilson(attacked, n if labelled else 0),
-        "robust_accuracy": wilson(failed, n if labelled else 0),
+        "robust_accuracy": wilson(failed, n if labelled and not mostly_untried(untried.total(), attacked) else 0),
         "success_rate": wilson(succeeded, attacked),
         "mean_queries": queries.value,
         "mean_rows": rows.value,
         "cache_hits": int(queries.total - rows.total),
+        "failed_queries": failed_queries,
         "mean_perturbed_percent": changed.value,
+        "median_perturbed_percent": round(median(shares), 6) if shares else None,
         "mean_similarity": similarity.value,
         "similarity_scale": similarity_scale,
         "mean_flip_share": flips.value,
@@ -76,16 +92,24 @@ def summarise_attack(
     return summary
 
 
+def mostly_untried(untried: int, attacked: int) -> bool:
+    """Whether an attack that had nothing to try on so many of the texts cannot say how robust the model is."""
+    return 2 * untried > attacked
+
+
 def assert_identity(summary: Mapping[str, Any]) -> None:
-    """success = 1 - robust / clean, for every row this package reports."""
+    """success = 1 - robust / clean, for every row this package reports a robust accuracy of."""
     clean, robust = summary["clean_accuracy"]["value"], summary["robust_accuracy"]["value"]
     success = summary["success_rate"]["value"]
-    if clean:
+    if clean and robust is not None:
         assert abs((success or 0.0) - (1 - robust / clean)) < 1e-9, summary
 
 
 def warnings_for(
-    summaries: Mapping[str, Mapping[str, Any]], labels: Sequence[str], unanimous: float | None = None
+    summaries: Mapping[str, Mapping[str, Any]],
+    labels: Sequence[str],
+    unanimous: float | None = None,
+    unlimited: Collection[str] = (),
 ) -> list[str]:
     """What a reader must know before believing the numbers.
 
@@ -97,6 +121,8 @@ def warnings_for(
         The classes of the model.
     unanimous
         The share of clean texts on which all copies of a voting defense agree; None if nothing votes.
+    unlimited
+        The attacks that may change any share of the words.
     """
     if not summaries:
         return []
@@ -115,6 +141,7 @@ def warnings_for(
     for name, summary in summaries.items():
         if summary["errors"]:
             warnings.append(f"{name}: {summary['errors']} examples ended in an error and are left out of all rates.")
+        warnings += _of_attack(name, summary, name in unlimited)
     return warnings
 
 
@@ -132,6 +159,7 @@ def summarise_classes(records: Iterable[Record], labels: Sequence[str]) -> dict[
     for record in records:
         if record.status != "error" and record.label in counts:
             counts[record.label][record.status] += 1
+            counts[record.label]["untried"] += record.untried
             if record.original_prediction in counts:
                 counts[record.original_prediction]["predicted"] += 1
     return {label: _class_numbers(counted) for label, counted in counts.items()}
@@ -145,7 +173,7 @@ def _class_numbers(counted: Counter[str]) -> dict[str, Any]:
         "n": n,
         "predicted": counted["predicted"],
         "clean_accuracy": wilson(attacked, n),
-        "robust_accuracy": wilson(failed, n),
+        "robust_accuracy": wilson(failed, 0 if mostly_untried(counted["untried"], attacked) else n),
         "success_rate": wilson(succeeded, attacked),
     }
 
@@ -200,6 +228,32 @@ def majority_warning(right: int, truth: Mapping[str, int], predicted: Mapping[st
         f"{share:.1%} (it says {most} on {often:.0%}): it has hardly learnt the task, and what an attack does to it "
         "says little. Look at the classes one by one."
     ]
+
+
+def _of_attack(name: str, summary: Mapping[str, Any], unlimited: bool) -> Iterable[str]:
+    """What the numbers of one attack cannot mean."""
+    untried, attacked = summary["untried"], summary["attacked"]
+    if mostly_untried(untried, attacked):
+        yield (
+            f"{name}: not attacked. On {untried:,} of {attacked:,} texts there was nothing to try "
+            f"({summary['untried_reason']}), so this says nothing about how robust the model is. Use another attack."
+        )
+    elif untried >= _MANY_UNTRIED * attacked > 0:
+        yield (
+            f"{name}: on {untried:,} of {attacked:,} texts there was nothing to try ({summary['untried_reason']}); "
+            "they count as robust."
+        )
+    changed = summary["median_perturbed_percent"]
+    if unlimited and changed is not None and changed > _MANY_CHANGED:
+        yield (
+            f"{name}: half of the successes change {changed:.0f} % of the words or more, so people may not read them "
+            "like the originals. Limit the share with --max-changed, such as 0.2."
+        )
+    if summary["failed_queries"]:
+        yield (
+            f"{name}: the model failed on {summary['failed_queries']:,} queries; the searches went on without those "
+            "texts."
+        )
 
 
 def swapped_labels(right: int, texts: int, labels: Sequence[str]) -> str | None:

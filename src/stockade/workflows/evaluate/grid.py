@@ -148,7 +148,7 @@ def read_cell(run: AttackResult) -> Cell:
     """What an evaluation keeps of the run of a cell."""
     (attack,) = run.attacks
     return Cell(
-        {record.id: record.status for record in run.records(attack)},
+        {record.id: "untried" if record.untried else record.status for record in run.records(attack)},
         run.summary["attacks"][attack]["mean_queries"],
         frozenset(record.id for record in run.records(attack, "failed") if record.hit_rate),
     )

@@ -10,7 +10,10 @@ from statistics import fmean, stdev
 from typing import TypedDict
 
 from stockade.core.statistics import sign_flips, wilson
+from stockade.workflows.attack.summary import mostly_untried
 from stockade.workflows.evaluate.outcomes import Counts, Outcome
+
+_SURVIVED: tuple[Outcome, ...] = ("robust", "untried")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,9 @@ class Shares:
         How many texts count, by seed.
     unknown
         The most texts of a seed that ended in an error and are left out.
+    untried
+        The most texts of a seed on which no attack had anything to try. They count as robust, unless they are most of
+        them: then there is no robust accuracy.
     complete
         Whether nothing is missing; if something is, the accuracy may be lower than it looks.
     """
@@ -89,6 +95,7 @@ class Shares:
     n: Mapping[str, int]
     unknown: int
     complete: bool
+    untried: int = 0
 
 
 class ShareFields(TypedDict):
@@ -99,6 +106,7 @@ class ShareFields(TypedDict):
     success_rate: Measure
     n: Mapping[str, int]
     unknown: int
+    untried: int
     complete: bool
 
 
@@ -137,12 +145,18 @@ def attack_shares(counts: Mapping[int, Counts], seeds: int) -> ShareFields:
     success = share_over_seeds({seed: (count.fooled, count.attacked) for seed, count in counts.items()})
     return {
         "clean_accuracy": share_over_seeds({seed: (count.attacked, count.n) for seed, count in counts.items()}),
-        "robust_accuracy": share_over_seeds({seed: (count.robust, count.n) for seed, count in counts.items()}),
+        "robust_accuracy": share_over_seeds({seed: _robust(count) for seed, count in counts.items()}),
         "success_rate": replace(success, value=fooled / attacked if attacked else None),
         "n": {str(seed): count.n for seed, count in counts.items()},
         "unknown": max((count.unknown for count in counts.values()), default=0),
+        "untried": max((count.untried for count in counts.values()), default=0),
         "complete": len(counts) == seeds,
     }
+
+
+def _robust(count: Counts) -> tuple[int, int]:
+    """The robust texts and all texts; nothing where attacks had nothing to try on most that they attacked."""
+    return (0, 0) if mostly_untried(count.untried, count.attacked) else (count.robust, count.n)
 
 
 def t_interval(values: Sequence[float]) -> Interval | None:
@@ -179,7 +193,7 @@ def paired(by_seed: Sequence[tuple[Mapping[str, Outcome], Mapping[str, Outcome]]
     for first, second in by_seed:
         for text, outcome in first.items():
             if outcome != "unknown" and second.get(text, "unknown") != "unknown":
-                more[text] += (outcome == "robust") - (second[text] == "robust")
+                more[text] += (outcome in _SURVIVED) - (second[text] in _SURVIVED)
     return compared(more)
 
 

@@ -11,13 +11,14 @@ from stockade.core.records import Status
 from stockade.experiment.store import Codec
 from stockade.workflows.evaluate.answers import Answers
 
-Outcome = Literal["robust", "fooled", "wrong", "unknown"]
-Statuses = Mapping[str, Status]
-"""What became of each text in one cell, by its id."""
-_FROM_BEST: tuple[Outcome, ...] = ("robust", "unknown", "wrong", "fooled")
-_OF_A_CELL: Mapping[Status, Outcome] = {
+Outcome = Literal["untried", "robust", "fooled", "wrong", "unknown"]
+Statuses = Mapping[str, Status | Literal["untried"]]
+"""What became of each text in one cell, by its id; `untried` are failures of an attack that had nothing to try."""
+_FROM_BEST: tuple[Outcome, ...] = ("untried", "robust", "unknown", "wrong", "fooled")
+_OF_A_CELL: Mapping[Status | Literal["untried"], Outcome] = {
     "success": "fooled",
     "failed": "robust",
+    "untried": "untried",
     "skipped": "wrong",
     "error": "unknown",
 }
@@ -82,7 +83,7 @@ class ExampleOutcome:
     model, defense, seed, id
         Which text, where.
     outcome
-        `robust`, `fooled`, `wrong` (without any attack) or `unknown`.
+        `robust`, `fooled`, `wrong` (without any attack), `unknown`, or `untried`: no attack had anything to try.
     fooled_by
         Attacks and views, as in "textfooler, direct".
     """
@@ -101,7 +102,7 @@ class ExampleOutcome:
 
 def combined_outcomes(answers: Answers, cells: Sequence[Statuses]) -> dict[str, Outcome]:
     """The outcome of every text: wrong if the model is wrong on it without any attack, fooled if any cell has fooled
-    it, robust if none has.
+    it, robust if none has, and untried if none had anything to try.
 
     A model that is random by itself, not by a defense, may be wrong in one cell and right in another. As with
     successes, half of the draws decide: a text is wrong if it is so in the clean pass, or in at least half of the
@@ -123,7 +124,7 @@ def combined_outcomes(answers: Answers, cells: Sequence[Statuses]) -> dict[str, 
         elif "error" in statuses or predicted is None:
             outcomes[text] = "unknown"
         else:
-            outcomes[text] = "robust"
+            outcomes[text] = "robust" if "failed" in statuses or not statuses else "untried"
     return outcomes
 
 
@@ -170,18 +171,22 @@ def undecided_texts(row: GridRow, attack: str, seed: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many texts have which outcome; `attacked` are those that the model gets right."""
+    """How many texts have which outcome; `attacked` are those that the model gets right. Of the robust ones, attacks
+    had nothing to try on `untried`.
+    """
 
     robust: int
     fooled: int
     wrong: int
     unknown: int
+    untried: int = 0
 
     @classmethod
     def of(cls, outcomes: Mapping[str, Outcome]) -> Counts:
         """Count outcomes."""
         counted = Counter(outcomes.values())
-        return cls(counted["robust"], counted["fooled"], counted["wrong"], counted["unknown"])
+        untried = counted["untried"]
+        return cls(counted["robust"] + untried, counted["fooled"], counted["wrong"], counted["unknown"], untried)
 
     @property
     def attacked(self) -> int:

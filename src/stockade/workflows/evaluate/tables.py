@@ -150,6 +150,8 @@ def share_cell(measure: Measure, sign: str = "") -> Cell:
 
 def bounded(shares: Shares) -> Cell:
     """Robust accuracy, which is only a bound where a cell is missing: what was not attacked was not survived."""
+    if shares.untried and shares.robust_accuracy.value is None:
+        return Cell(_NOT_ATTACKED)
     return share_cell(shares.robust_accuracy, "" if shares.complete else "≤ ")
 
 

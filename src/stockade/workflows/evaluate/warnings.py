@@ -37,6 +37,7 @@ def row_warnings(row: Row, texts: int, labels: Sequence[str]) -> tuple[str, ...]
         *_flattered(row),
         *_lucky(row, texts),
         *_unknown(row),
+        *_untried(row),
     )
     return tuple(f"{row.model}, {row.defense}: {sentence}" for sentence in sentences)
 
@@ -94,6 +95,15 @@ def _unknown(row: Row) -> Iterator[str]:
         if shares.unknown:
             verb = "is" if shares.unknown == 1 else "are"
             yield f"{attack}: {count(shares.unknown, 'text')} ended in an error and {verb} left out."
+
+
+def _untried(row: Row) -> Iterator[str]:
+    for attack, shares in row.attacks.items():
+        texts = min(shares.n.values(), default=0)
+        if shares.untried and shares.robust_accuracy.value is None:
+            yield f"{attack}: not attacked, there was nothing to try on {count(shares.untried, 'text')}."
+        elif shares.untried >= MUCH * texts > 0:
+            yield f"{attack}: there was nothing to try on {count(shares.untried, 'text')}, which count as robust."
 
 
 def _chance(test: PairedTest | None) -> str:
