@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from stockade.attacks.pwws import PWWS
-from stockade.attacks.registry import attacks, make_attack
+from stockade.attacks.registry import attacks, make_attack, task_of
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.example import Example
 from stockade.core.protocols import AttentionQuery, Classifier, Probabilities, WordVocabulary
@@ -49,6 +49,7 @@ EVERY_ATTACK = [
     f"{name}@{preset}" + (f":{OPTIONS[name]}" if name in OPTIONS else "")
     for name, entry in attacks().items()
     for preset in entry.presets
+    if task_of(entry.implementation) == "classification"
 ]
 
 

@@ -75,7 +75,7 @@ def command(out: Path, limit: int, seed: int) -> None:
     commands = (
         f"stockade show {runs[len(VICTIMS) - 1].folder}",
         "stockade attack builtin:sentiment-bert YOUR.csv --attack pwws --limit 50",
-        "stockade attack YOUR-MODEL-FOLDER YOUR.csv --attack pwws --attack textfooler --max-changed 0.2 --out runs/mine",
+        "stockade attack YOUR-MODEL-FOLDER YOUR.csv --attack pwws --max-changed 0.2 --out runs/mine",
         f"stockade evaluate {folder / 'models' / HARDENED} builtin:reviews --attack textfooler --limit 40",
         f"stockade verify {proved.folder}",
         "stockade ls attacks",
