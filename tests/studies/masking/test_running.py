@@ -273,12 +273,15 @@ def test_a_text_that_is_right_but_not_certain_counts_as_right() -> None:
 
 
 @pytest.mark.usefixtures("no_plots")
-def test_texts_that_cannot_be_asked_about_are_left_out() -> None:
+def test_texts_that_cannot_be_asked_about_count_as_not_certified() -> None:
     result = study(masked(victim(), 0.7), [*ROWS, ("good " * 12, "positive")], copies=50, max_words=10)
     entry = by_rate(result)[0.7]
     assert (entry.check.texts, entry.check.left_out, entry.certificates.errors) == (4, 1, 1)
     assert result.estimates["Defended"][-1].reason == "the text has 12 words"
-    assert "Defended: 1 texts ended in an error and have no certificate." in result.warnings
+    assert "Defended: 1 texts ended in an error and count as not certified." in result.warnings
+    assert (entry.certificates.texts, entry.certificates.sound.n) == (5, 5)
+    assert (entry.certificates.accuracy["value"] or 0) <= 4 / 5
+    assert entry.certificates.sound.curve[0].share <= 4 / 5
     assert result.complete
 
 

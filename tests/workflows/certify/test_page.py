@@ -266,7 +266,7 @@ def radii_of(numbers: dict[str, Any]) -> list[int]:
 
 def test_of_many_radii_the_table_shows_the_first_and_the_last() -> None:
     curve = [{"radius": radius, "share": 1, "low": 0, "high": 1} for radius in range(41)]
-    numbers: dict[str, Any] = {"n": 4, "sound": True, "curve": curve}
+    numbers: dict[str, Any] = {"n": 4, "errors": 0, "answered": {}, "sound": True, "curve": curve}
     radii = radii_of(numbers)
     assert radii[:6] == list(range(6))
     assert radii[-1] == 40

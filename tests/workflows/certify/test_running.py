@@ -17,6 +17,7 @@ from stockade.certificates.certificate import text_fingerprint
 from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Probabilities
 from stockade.defenses.defended import Defended
+from stockade.report.render_terminal import standard_output
 from stockade.workflows.certify.result import CertifyResult
 from stockade.workflows.certify.verify import resample
 from tests.certificates.kit import ROWS
@@ -111,7 +112,39 @@ def test_a_text_that_the_model_cannot_answer_is_an_error_of_its_own() -> None:
     assert statuses.pop("a bad and rather dull film") == "error"
     assert "error" not in statuses.values()
     numbers = result.summary["methods"]["ranmask-gap"]
-    assert (numbers["n"], numbers["errors"]) == (len(ROWS) - 1, 1)
+    assert (numbers["n"], numbers["errors"], numbers["answered"]["n"]) == (len(ROWS), 1, len(ROWS) - 1)
+
+
+def test_a_text_without_a_certificate_is_not_certified_whatever_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    """Five of eight texts are over the limit: three of eight are certified, not three of three."""
+    rows = [("good good good good", "positive")] * 3 + [("good " * 9, "positive")] * 5
+    result = st.certify(robust(), rows, "ranmask-exact", max_words=8)
+    numbers = result.summary["methods"]["ranmask-exact"]
+    assert (numbers["n"], numbers["errors"], numbers["certified"]) == (8, 5, 3)
+    assert numbers["accuracy"]["value"] == numbers["curve"][0]["share"] == 3 / 8
+    assert numbers["median_radius"] is None
+    answered = numbers["answered"]
+    assert (answered["n"], answered["accuracy"]["value"], answered["curve"][0]["share"]) == (3, 1.0, 1.0)
+    assert answered["median_radius"] is not None
+    assert numbers["mean_radius"] == pytest.approx(answered["mean_radius"] * 3 / 8)
+    markdown = result.document().to_markdown()
+    assert "proves the true class of 37.5 % of the texts (n = 8)" in markdown
+    assert "5 texts ended in an error and count as not certified; of the 3 answered it is 100.0 %." in markdown
+    assert "| ranmask-exact | 8 (5 errors) | 37.5 %" in markdown
+    assert "| ranmask-exact, of the 3 answered | 3 | 100.0 %" in markdown
+    assert markdown.count("| ranmask-exact, of the 3 answered |") == 2  # the numbers, and the share at each radius
+    result.document().brief().to_terminal(standard_output())
+    assert "37.5 %" in capsys.readouterr().out
+    assert result.problem() is None
+
+
+def test_a_run_of_errors_alone_has_a_problem() -> None:
+    result = st.certify(robust(), [("good " * 9, "positive")] * 2, "ranmask-exact", max_words=8)
+    assert result.complete
+    assert result.problem() == (
+        "ranmask-exact: all 2 texts ended in an error; the first: the text has more than 8 words"
+    )
+    assert "no text has an answer: all 2 ended in an error" in result.document().to_markdown()
 
 
 def test_the_summary_counts_radii_of_true_classes_only() -> None:

@@ -88,7 +88,7 @@ class VoteNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateNumbers:
-    """Tables 2 and 3 at one rate: of the texts with an answer, and how many ended in an error."""
+    """Tables 2 and 3 at one rate: of all texts, those that ended in an error among the not certified."""
 
     texts: int
     errors: int
@@ -227,16 +227,12 @@ def analyse_rate(
 def measure_certificates(run: CertifyResult) -> CertificateNumbers:
     """Accuracy of the vote, what is proved, and what the published procedure says."""
     summaries = run.summary["methods"]
-    claims = [certificate for certificate in run.records(LEGACY) if certificate.status != "error"]
-    right = sum(claim.predicted == claim.label for claim in claims)
+    claims = list(run.records(LEGACY))
+    right = sum(claim.predicted == claim.label for claim in claims if claim.status != "error")
     radii = [claim.radius if claim.correct else None for claim in claims]
     corrected = [None if radius is None else radius - 1 for radius in radii]
     words = [max(1, claim.words) for claim in claims]
-    proved = {
-        certificate.id: certificate.radius if certificate.correct else None
-        for certificate in run.records(SOUND)
-        if certificate.status != "error"
-    }
+    proved = {certificate.id: certificate.radius if certificate.correct else None for certificate in run.records(SOUND)}
     return CertificateNumbers(
         texts=len(claims),
         errors=summaries[LEGACY]["errors"],

@@ -267,7 +267,7 @@ class MaskingResult(StudyResult[MaskingNumbers]):
 def _certificate_warnings(entry: RateNumbers, attacked: bool) -> Iterator[str]:
     certificates = entry.certificates
     if certificates.errors:
-        yield f"{entry.model}: {certificates.errors:,} texts ended in an error and have no certificate."
+        yield f"{entry.model}: {certificates.errors:,} texts ended in an error and count as not certified."
     unanimous = certificates.votes.unanimous
     if attacked and unanimous is not None and unanimous >= UNANIMOUS:
         yield (

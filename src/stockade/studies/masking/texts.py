@@ -55,12 +55,14 @@ def read_texts(certificates: CertifyResult, runs: Mapping[str, AttackResult]) ->
     runs
         The attacks on each ensemble.
     """
-    claims = [claim for claim in certificates.records(LEGACY) if claim.status != "error"]
-    proofs = [proof for proof in certificates.records(SOUND) if proof.status != "error"]
     return RateTexts(
-        right={claim.id: int(claim.predicted == claim.label) for claim in claims},
+        right={
+            claim.id: int(claim.status != "error" and claim.predicted == claim.label)
+            for claim in certificates.records(LEGACY)
+        },
         radii={
-            proof.id: _UNCERTIFIED if proof.radius is None or not proof.correct else proof.radius for proof in proofs
+            proof.id: _UNCERTIFIED if proof.radius is None or not proof.correct else proof.radius
+            for proof in certificates.records(SOUND)
         },
         robust={
             ensemble: {

@@ -41,8 +41,8 @@ _MOST_WORDS, _MOST_CELLS, _MOST_RADII, _ALL_UP_TO, _MOST_BANDS = 600, 100, 12, 6
 _NUMBERS = (
     "Accuracy: the true class is certified, of n, with 95 % Wilson intervals. Abstained: no class wins by enough, or "
     "the method does not reach the text; neither right nor wrong. Wrong: another class than the true one is certified. "
-    "Texts that ended in an error are not in n. MCB: the largest radius that at least half of the texts have; MCR: the "
-    "same as a share of the words. Copies: how many the model was asked about for a text."
+    "A text that ended in an error is in n, and is not certified. MCB: the largest radius that at least half of the "
+    "texts have; MCR: the same as a share of the words. Copies: how many the model was asked about for a text."
 )
 _RADII = (
     "The share of texts whose true class (any class, where the data have no labels) is certified at radius d or more. "
@@ -60,7 +60,7 @@ def certify_document(results: Sequence[CertifyResult]) -> Document:
     for result in results:
         blocks += _findings(result, several)
     methods = all_methods(results)
-    rows = [(method.title, *_cells(method.numbers)) for method in methods]
+    rows = [(method.title, *_cells(method.numbers)) for entry in methods for method in entry.with_answered()]
     blocks += [Table(COLUMNS, rows, caption=_NUMBERS), radius_table(methods)]
     if len({threat for result in results for threat in threats(result)}) > 1:
         blocks.append(
@@ -101,7 +101,7 @@ def _findings(result: CertifyResult, several: bool) -> Iterator[Block]:
             "and words beyond the cut say nothing to the model."
         )
     if not summary["complete"]:
-        done = min((numbers["n"] + numbers["errors"] for numbers in summary["methods"].values()), default=0)
+        done = min((numbers["n"] for numbers in summary["methods"].values()), default=0)
         yield Note(
             (f"Not complete: {done:,} of {summary['examples']:,} texts are done. Resume it with ",
              code(f"stockade resume {result.folder}")),
@@ -125,13 +125,26 @@ def threats(result: CertifyResult) -> dict[str, list[str]]:
 
 def _finding(key: str, numbers: Mapping[str, Any], result: CertifyResult) -> str:
     """What one method proves, in a sentence or two."""
-    if not numbers["n"]:
-        return f"{key}: no text has an answer yet."
+    if not numbers["answered"]["n"]:
+        why = f": all {numbers['errors']:,} ended in an error" if numbers["errors"] else " yet"
+        return f"{key}: no text has an answer{why}."
+    without = _without_errors(numbers)
     if not numbers["sound"]:
-        return f"{key} is {NOT_PROVED.upper()}: it claims more than it proves, namely {_proved(numbers)}."
+        return f"{key} is {NOT_PROVED.upper()}: it claims more than it proves, namely {_proved(numbers)}.{without}"
     choose = result.methods[key]["options"].get("choose")
     label = " The true class was given to it (choose=label)." if choose == "label" else ""
-    return f"{key} proves {_proved(numbers)}. {_error(numbers, result.summary['familywise'])}{label}"
+    return f"{key} proves {_proved(numbers)}.{without} {_error(numbers, result.summary['familywise'])}{label}"
+
+
+def _without_errors(numbers: Mapping[str, Any]) -> str:
+    """How many texts ended in an error, and what is certified of the others; nothing if none did."""
+    if not numbers["errors"]:
+        return ""
+    answered, plural = numbers["answered"], "" if numbers["errors"] == 1 else "s"
+    return (
+        f" {numbers['errors']:,} text{plural} ended in an error and count{'s' if not plural else ''} as not certified; "
+        f"of the {answered['n']:,} answered it is {plain_percent(answered['curve'][0]['share'])}."
+    )
 
 
 def _proved(numbers: Mapping[str, Any]) -> str:
@@ -154,7 +167,7 @@ def _error(numbers: Mapping[str, Any], familywise: bool) -> str:
         return f"With probability {1 - alpha:g} or more not one of its certificates is wrong (α = {alpha:g} for all)."
     return (
         f"Each is wrong with probability at most {alpha:g} over the draws of copies: about "
-        f"{alpha * numbers['n']:.3g} of {numbers['n']:,} may be wrong."
+        f"{alpha * numbers['answered']['n']:.3g} of {numbers['answered']['n']:,} may be wrong."
     )
 
 
@@ -169,6 +182,14 @@ class MethodNumbers:
     def title(self) -> str:
         """Its name, with a warning if it proves nothing."""
         return self.name if self.numbers["sound"] else f"{self.name} ({NOT_PROVED})"
+
+    def with_answered(self) -> tuple[MethodNumbers, ...]:
+        """The method, and where texts ended in errors once more without those."""
+        answered = self.numbers["answered"]
+        if not self.numbers["errors"] or not answered["n"]:
+            return (self,)
+        without = {**self.numbers, **answered, "errors": 0}
+        return self, MethodNumbers(f"{self.name}, of the {answered['n']:,} answered", without)
 
     def point(self, radius: int) -> Mapping[str, float | None]:
         """The certified share at a radius; none is certified beyond the largest, and the band says how sure that is."""
@@ -199,7 +220,8 @@ def radius_table(methods: Sequence[MethodNumbers]) -> Table:
         radii = [*range(_ALL_UP_TO), *dict.fromkeys(steps)]
     rows = [
         (method.title, *(percent(method.point(radius)) for radius in radii))
-        for method in methods
+        for entry in methods
+        for method in entry.with_answered()
         if method.numbers["n"]
     ]
     return Table(("certified", *(f"d ≥ {radius}" for radius in radii)), tuple(rows), caption=_RADII)
@@ -243,7 +265,7 @@ def curve_plot(methods: Sequence[MethodNumbers]) -> str:
 def _cells(numbers: Mapping[str, Any]) -> tuple[str, ...]:
     median, rate = numbers["median_radius"], numbers["median_rate"]
     return (
-        f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
+        f"{numbers['n']:,}" + (f" ({numbers['errors']:,} errors)" if numbers["errors"] else ""),
         NOT_AVAILABLE if numbers["accuracy"] is None else percent(numbers["accuracy"]),
         f"{numbers['abstained']:,}",
         NOT_AVAILABLE if numbers["wrong"] is None else f"{numbers['wrong']:,}",
@@ -262,7 +284,7 @@ def _texts(result: CertifyResult) -> Examples:
         certificates = sorted(result.records(key), key=lambda certificate: certificate.status != "error")
         chosen = certificates[:TEXTS_PER_METHOD]
         items += [certificate_example(result, certificate) for certificate in chosen]
-        left_out += numbers["n"] + numbers["errors"] - len(chosen)
+        left_out += numbers["n"] - len(chosen)
     more = f"{left_out:,} more texts are in the run: stockade export {result.folder}" if left_out else ""
     filters = (Filter("method", "Method"), Filter("status", "Status"), Filter("class", "Class"))
     return Examples(items=items, filters=filters, search=True, more=more)

@@ -30,7 +30,8 @@ from stockade.workflows.certify.spec import CertifySpec
 if TYPE_CHECKING:
     from stockade.report.document import Document
 
-SCHEMA = 1
+SCHEMA = 2
+"""Since 2 a text that ended in an error counts as not certified; the numbers without those are under `answered`."""
 BAND = 0.05
 """The band holds at all radii at once but for this probability."""
 CODEC = Codec(described, from_description)
@@ -98,7 +99,7 @@ class CertifyResult(Result):
             key: summarise_method(list(self.records(key)), method, self.store.effort(key), self.labelled)
             for key, method in self.methods.items()
         }
-        done = min((numbers["n"] + numbers["errors"] for numbers in methods.values()), default=0)
+        done = min((numbers["n"] for numbers in methods.values()), default=0)
         return {
             "schema": SCHEMA,
             "run": self.name,
@@ -116,6 +117,14 @@ class CertifyResult(Result):
     def complete(self) -> bool:
         """Whether every text has a certificate, or a reason why there is none."""
         return bool(self.summary["complete"])
+
+    def problem(self) -> str | None:
+        """The first error of a method that has an answer to no text at all."""
+        for key, numbers in self.summary["methods"].items():
+            if numbers["errors"] and not numbers["answered"]["n"]:
+                reason = next(self.records(key, "error")).reason
+                return f"{key}: all {numbers['errors']} texts ended in an error; the first: {reason}"
+        return None
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Each certificate with what it needs to be understood and checked elsewhere."""
@@ -179,26 +188,39 @@ def summarise_method(
     certificates: Sequence[Certificate], method: Mapping[str, Any], effort: Effort, labelled: bool
 ) -> dict[str, Any]:
     """One method's numbers. A text counts at radius d if its true class is certified there, or any class where the data
-    have no labels; texts that ended in an error leave n. An abstention is neither right nor wrong: `accuracy` counts it
-    as not right.
+    have no labels. One that ended in an error has no certificate and counts as such, like an abstention; `answered` has
+    the same numbers without the errors.
     """
     statuses = Counter(certificate.status for certificate in certificates)
     answered = [certificate for certificate in certificates if certificate.status != "error"]
-    radii = [certificate.radius if certificate.correct or not labelled else None for certificate in answered]
-    words = [max(1, certificate.words) for certificate in answered]
     certified = statuses["certified"] + statuses["claimed"]
     right = sum(certificate.correct for certificate in answered)
-    curve = zip(certified_curve(radii), curve_band(radii, BAND), strict=True) if radii else ()
     return {
         "sound": method["sound"],
         "threat": threat_in_words(method, any(certificate.premise is not None for certificate in certificates)),
         "alpha": method["options"].get("alpha"),
-        "n": len(answered),
+        "n": len(certificates),
         "errors": statuses["error"],
         "abstained": statuses["abstained"],
         "certified": certified,
-        "accuracy": wilson(right, len(answered)) if labelled else None,
         "wrong": certified - right if labelled else None,
+        **_shares(certificates, labelled),
+        "answered": {"n": len(answered), **_shares(answered, labelled)},
+        "mean_copies": sum(certificate.copies for certificate in answered) / len(answered) if answered else None,
+        "truncated": sum(certificate.truncated for certificate in answered),
+        "seconds": round(effort.seconds, 3),
+        "model_rows": effort.model_rows,
+    }
+
+
+def _shares(certificates: Sequence[Certificate], labelled: bool) -> dict[str, Any]:
+    """What share of texts is certified, at each radius and in the middle."""
+    radii = [certificate.radius if certificate.correct or not labelled else None for certificate in certificates]
+    words = [max(1, certificate.words) for certificate in certificates]
+    right = sum(certificate.correct for certificate in certificates)
+    curve = zip(certified_curve(radii), curve_band(radii, BAND), strict=True) if radii else ()
+    return {
+        "accuracy": wilson(right, len(certificates)) if labelled else None,
         "curve": [
             {"radius": radius, "share": share, "low": low, "high": high}
             for radius, (share, (low, high)) in enumerate(curve)
@@ -206,10 +228,6 @@ def summarise_method(
         "median_radius": median_bound(radii) if radii else None,
         "median_rate": median_rate(radii, words) if radii else None,
         "mean_radius": sum(radius or 0 for radius in radii) / len(radii) if radii else None,
-        "mean_copies": sum(certificate.copies for certificate in answered) / len(answered) if answered else None,
-        "truncated": sum(certificate.truncated for certificate in answered),
-        "seconds": round(effort.seconds, 3),
-        "model_rows": effort.model_rows,
     }
 
 
