@@ -42,6 +42,8 @@ class LogitTranslator:
         The vector of each word that may be written into a source; the sentence vector is the sum over its words.
     longest
         How many words it reads.
+    zeroing
+        By what the logits of a word are multiplied when it is zeroed, if not by a half.
     """
 
     deterministic = True
@@ -52,8 +54,9 @@ class LogitTranslator:
         vectors: Mapping[str, Sequence[float]] | None = None,
         *,
         longest: int = 1000,
+        zeroing: Mapping[str, float] | None = None,
     ) -> None:
-        self.logits, self.longest = logits, longest
+        self.logits, self.longest, self.zeroing = logits, longest, zeroing or {}
         self.vectors = vectors or {word: (float(place), 0.0) for place, word in enumerate(logits, 1)}
         letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
         words = [word for row in logits.values() for word in row]
@@ -73,7 +76,7 @@ class LogitTranslator:
         names = list(self.targets)
         rows = []
         for index, word in enumerate(source.text.words[: self.longest]):
-            named, factor = self.logits.get(word, {}), 0.5 if index == source.zeroed else 1.0
+            named, factor = self.logits.get(word, {}), self.zeroing.get(word, 0.5) if index == source.zeroed else 1.0
             rows.append([-9.0 if name == END else factor * named.get(name, 0.0) for name in names])
         rows.append([9.0 if name == END else 0.0 for name in names])
         table = np.array(rows, dtype=np.float32)

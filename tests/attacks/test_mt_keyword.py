@@ -45,6 +45,12 @@ def test_the_nearest_word_that_succeeds_stands_at_the_weakest_place() -> None:
     assert result.queries == 1 + 3 + 4  # the source, each word zeroed, each word of the vocabulary
 
 
+def test_where_zeroing_lowers_the_loss_nowhere_the_word_with_the_largest_effect_is_replaced() -> None:
+    """The loss is 1 at "house". Zeroing it doubles that, zeroing "red" makes its 3 a 3.3, which is no minimum."""
+    victim = LogitTranslator(LOGITS, VECTORS, zeroing={"a": 1.0, "red": 1.1, "house": 2.0})
+    assert attack(victim, "a red house", MtKeyword(keyword="Hund")).source == "a red hound"
+
+
 def test_where_no_word_succeeds_the_nearest_that_lowers_the_loss_is_taken_or_the_one_that_lowers_it_most() -> None:
     logits = {
         "one": {"x": 9.0},

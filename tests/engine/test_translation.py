@@ -97,6 +97,14 @@ def test_losses_of_different_keywords_are_computed_together_and_as_alone() -> No
     assert len(together.asked) == 5
 
 
+def test_a_source_has_a_loss_for_each_keyword() -> None:
+    service = TranslationService(LogitTranslator(LOGITS))
+    for _ in range(2):
+        wanted = [TranslationLoss(sources("a dog"), keyword=keyword) for keyword in ("Katze", "Hund")]
+        assert answers(service, *wanted) == [[Attempt("ein Hund", 2.0)], [Attempt("ein Hund", 0.0)]]
+    assert service.rows == 2
+
+
 def test_a_black_box_is_judged_by_letters_and_its_words_are_deleted() -> None:
     service = TranslationService(TableTranslator(TABLE))
     (attempts,) = answers(service, TranslationLoss(sources("a dog", zeroed=0), keyword="Mund"))

@@ -103,7 +103,7 @@ class SourceAttention:
     translation
         The translation as a string.
     pieces
-        The sub-words of the translation, one per step, without the end-of-sentence token.
+        The sub-words of the translation as they are written, one per step, without the end-of-sentence token.
     weights
         Steps × words of the source: the share of attention that all tokens of a word get, the mean over heads. A row
         adds up to less than 1 where the model also looks at punctuation or at the end of the sentence.

@@ -101,6 +101,34 @@ def ranged_cell(interval: Interval, digits: int = 2, unit: str = "", tone: Tone 
     return _cell(number(interval["value"], digits, unit), between, tone)
 
 
+def change(interval: Interval, digits: int = 2) -> str:
+    """A difference with its interval, if it has one: "-1.20 (-2.60 to +0.10)".
+
+    Parameters
+    ----------
+    interval
+        A difference with its interval.
+    digits
+        Behind the point.
+    """
+    return _joined(change_cell(interval, digits))
+
+
+def change_cell(interval: Interval, digits: int = 2) -> Cell:
+    """A difference with its sign, with its interval in small print.
+
+    Parameters
+    ----------
+    interval
+        A difference with its interval.
+    digits
+        Behind the point.
+    """
+    value, low, high = interval["value"], interval["low"], interval["high"]
+    between = "" if low is None or high is None else f"{low:+,.{digits}f} to {high:+,.{digits}f}"
+    return _cell(NOT_AVAILABLE if value is None else f"{value:+,.{digits}f}", between, "plain")
+
+
 def count(number: int, singular: str, plural: str = "") -> str:
     """A number of things: "1 text", "1,200 texts".
 

@@ -145,6 +145,23 @@ def test_an_interrupted_job_is_resumed_to_the_same_results(tmp_path: Path, calls
     )
 
 
+def test_what_is_finished_is_not_attacked_again(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    attack(out)
+    again = translator()
+    st.resume(out, model=again, data=PAIRS)
+    assert [str(source.text) for source in again.asked] == [
+        "a red house stands there"
+    ]  # it is asked whether it answers
+
+
+def test_a_sentence_that_was_not_changed_counts_with_its_translation() -> None:
+    numbers = attack(attacks="mt-keyword:keyword=xylophon,words=1").summary["attacks"]["mt-keyword"]
+    assert (numbers["attacked"], numbers["succeeded"], numbers["changed"]) == (6, 0, 0)
+    assert numbers["bleu"]["after"] == numbers["bleu"]["before"]
+    assert numbers["bleu"]["change"] == {"value": 0.0, "low": 0.0, "high": 0.0}
+
+
 def test_another_model_cannot_resume(tmp_path: Path) -> None:
     out = tmp_path / "run"
     attack(out)

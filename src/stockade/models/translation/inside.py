@@ -130,7 +130,7 @@ class Inside:
             by_token = np.stack(steps)[:count]
             weights = [by_token[:, places].sum(1) for places in source.words]
             shares = np.stack(weights, 1) if weights else np.zeros((count, 0), dtype=np.float32)
-            pieces = self._tokenizer.convert_ids_to_tokens(tokens[:count])
+            pieces = self._tokenizer.batch_decode([[token] for token in tokens[:count]])  # byte pairs as people write
             yield SourceAttention(translation, tuple(pieces), shares)
 
     def _encode(self, inputs: dict[str, Tensor], keep: Tensor | None = None) -> Any:

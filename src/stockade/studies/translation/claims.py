@@ -6,7 +6,7 @@ The paper's models were trained on WMT (453,000 pairs and more).
 from __future__ import annotations
 
 from stockade.core.statistics import mcnemar
-from stockade.report.numbers import Interval, p_value, percent, ranged
+from stockade.report.numbers import Interval, change, p_value, percent
 from stockade.studies.claims import Claim, by_interval, by_test
 from stockade.studies.translation.analysis import Comparison, ModelNumbers, TranslationNumbers
 
@@ -64,7 +64,7 @@ def _paired(claim: str, wanted: int, other: int, numbers: str) -> Claim:
 
 def _positive(claim: str, interval: Interval, what: str, digits: int = 2) -> Claim:
     """Decided by whether the whole interval is on one side of 0."""
-    return Claim(claim, by_interval(interval), f"{what}{ranged(interval, digits)}")
+    return Claim(claim, by_interval(interval), f"{what}{change(interval, digits)}")
 
 
 def _negated(interval: Interval) -> Interval:

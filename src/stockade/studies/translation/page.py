@@ -11,7 +11,16 @@ from stockade.report.document import Block, Document, Heading, Note, Plot, Prose
 from stockade.report.examples import Examples
 from stockade.report.figures import BLUE, CLEAN, GREEN, ROBUST, draw_plot
 from stockade.report.heat_map import HeatMap
-from stockade.report.numbers import NOT_AVAILABLE, count, number, percent_cell, plain_percent, ranged, ranged_cell
+from stockade.report.numbers import (
+    NOT_AVAILABLE,
+    change_cell,
+    count,
+    number,
+    percent_cell,
+    plain_percent,
+    ranged,
+    ranged_cell,
+)
 from stockade.studies.claims import claims_in_short, claims_table
 from stockade.studies.frame import study_document
 from stockade.studies.translation.analysis import (
@@ -114,7 +123,8 @@ def _keyword_table(numbers: TranslationNumbers) -> Table:
                 plain_percent(published),
             )
         )
-    return Table(("model", "kind", "sentences", "success here", "in the paper"), tuple(rows), caption=_KEYWORD)
+    columns = ("model", "kind", "sentences", "success here", "in the paper")
+    return Table(columns, tuple(rows), caption=_KEYWORD, numeric=range(2, len(columns)))
 
 
 def _typo_table(numbers: TranslationNumbers) -> Table:
@@ -128,7 +138,7 @@ def _typo_table(numbers: TranslationNumbers) -> Table:
                 f"{typo.attacked:,}",
                 ranged_cell(typo.before),
                 ranged_cell(typo.after),
-                ranged_cell(typo.change),
+                change_cell(typo.change),
                 percent_cell(typo.lost),
                 f"{typo.lower_before:.2f} → {typo.lower_after:.2f}",
                 NOT_AVAILABLE if published is None else f"{published['original']:.2f} → {published['typo']:.2f}",
@@ -194,5 +204,5 @@ def _maps(name: str, shift: AttentionShift) -> Iterator[Block]:
 
 
 def _readable(piece: str) -> str:
-    """A sub-word without the mark of a blank before it."""
-    return piece.replace("Ġ", " ").replace("▁", " ").strip() or "␣"
+    """A sub-word, or a mark for a blank."""
+    return piece.strip() or "␣"

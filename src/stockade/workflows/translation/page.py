@@ -13,7 +13,7 @@ from stockade.report.diff import diff_pieces
 from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Plot, Table, code
 from stockade.report.examples import TONES, Example, Examples, Filter, Version
 from stockade.report.figures import CLEAN, ROBUST, draw_plot
-from stockade.report.numbers import NOT_AVAILABLE, number, percent_cell, ranged_cell
+from stockade.report.numbers import NOT_AVAILABLE, change_cell, number, percent_cell
 from stockade.report.render_json import indented
 from stockade.workflows.translation.result import TranslationResult
 
@@ -121,7 +121,7 @@ def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str | Cell, ...]:
         + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
         percent_cell(numbers["success_rate"]),
         _moved(bleu),
-        ranged_cell({"value": None, "low": None, "high": None} if bleu is None else bleu["change"], 2),
+        change_cell({"value": None, "low": None, "high": None} if bleu is None else bleu["change"], 2),
         _moved(numbers["bleu_lowercase"]),
         _moved(numbers["chrf"]),
         number(numbers["mean_queries"]),
