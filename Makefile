@@ -7,7 +7,7 @@ DEVELOPER := $(VENV)/.developer
 PYTEST := HF_HUB_OFFLINE=1 $(BIN)/python -m pytest -n 2
 COVERAGE := --cov=stockade --cov-append --cov-report=
 
-.PHONY: demo test test-all lint mutants bench bench-peers clean
+.PHONY: demo test test-all fuzz lint mutants bench bench-peers clean
 
 demo: $(READY)
 	$(BIN)/stockade demo
@@ -21,6 +21,10 @@ test-all: $(DEVELOPER)
 	$(MAKE) test OPTIONS="$(COVERAGE)"
 	$(PYTEST) -m "slow and not study" $(COVERAGE)
 	$(BIN)/coverage report --skip-covered --fail-under=90
+
+# Ten minutes of damaged files for every loader and every file of a job's folder, on two cores; none may end in a traceback.
+fuzz: $(DEVELOPER)
+	STOCKADE_FUZZ_SECONDS=1200 $(PYTEST) tests/security/test_fuzz.py
 
 lint: $(DEVELOPER)
 	$(BIN)/ruff check .

@@ -63,7 +63,12 @@ def test_twenty_kills_lose_nothing_and_change_nothing(stockade: Stockade, folder
     assert stockade("verify", "runs/killed", "--trust-run").returncode == 0
 
 
-def test_control_c_leaves_a_run_that_one_command_resumes(stockade: Stockade, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("signalled", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_run_that_is_stopped_says_which_command_resumes_it(
+    stockade: Stockade, folder: Path, signalled: signal.Signals, code: int, word: str
+) -> None:
     rows = [json.dumps({"text": f"{text} number {i}", "label": label}) for i in range(3) for text, label in ROWS]
     (folder / "many.jsonl").write_text("\n".join(rows))
     attack = ["attack", "python:victim:slow", "many.jsonl", "--no-similarity", "--attack", "pwws", "--out", "runs/c"]
@@ -71,15 +76,33 @@ def test_control_c_leaves_a_run_that_one_command_resumes(stockade: Stockade, fol
     deadline = time.monotonic() + 60
     while not _rows(folder / "runs/c/run.sqlite") and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(signalled)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert errors.strip() == "stockade: interrupted; resume with: stockade resume runs/c"
+    assert process.returncode == code
+    assert errors.strip() == f"stockade: {word}; resume with: stockade resume runs/c --trust-run"
     assert json.loads((folder / "runs/c/summary.json").read_text())["complete"] is False
     assert "--trust-run" in stockade("resume", "runs/c").stderr
     resumed = stockade("resume", "runs/c", "--trust-run")
     assert resumed.returncode == 0, resumed.stderr
     assert json.loads((folder / "runs/c/summary.json").read_text())["complete"] is True
+
+
+@pytest.mark.parametrize(("signalled", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_is_stopped_before_it_began_advises_no_resume(
+    stockade: Stockade, folder: Path, signalled: signal.Signals, code: int
+) -> None:
+    (folder / "loading.py").write_text(
+        "import pathlib, time\npathlib.Path('begun').touch()\ntime.sleep(60)\ndef predict(texts): pass\n"
+    )
+    process = started(folder, "attack", "python:loading:predict", "data.csv", "--attack", "pwws", "--out", "runs/c")
+    deadline = time.monotonic() + 60
+    while not (folder / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signalled)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert errors.strip().endswith("; nothing was begun: run the same command again.")
+    assert not (folder / "runs/c").exists()
 
 
 def _rows(path: Path) -> int:

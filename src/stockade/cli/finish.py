@@ -10,13 +10,13 @@ from pathlib import Path
 
 from stockade.cli.progress import watch
 from stockade.cli.screen import say
-from stockade.core.errors import InputError, OptionError
+from stockade.core.errors import InputError, OptionError, StockadeError, Terminated
 from stockade.experiment.inputs import skipped_rows
 from stockade.experiment.progress import Observer
 from stockade.experiment.result import REPORT, Result
-from stockade.experiment.workspace import MANIFEST
+from stockade.experiment.workspace import MANIFEST, read_manifest
 
-EXIT_INCOMPLETE, EXIT_INTERRUPTED = 3, 130
+EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_TERMINATED = 3, 130, 143
 
 
 def run_job(out: Path, start: Callable[[Observer], Result]) -> int:
@@ -32,12 +32,27 @@ def run_job(out: Path, start: Callable[[Observer], Result]) -> int:
     try:
         with watch() as observer:
             result = start(observer)
-    except KeyboardInterrupt:
-        begun = (out / MANIFEST).exists()
-        advice = f"resume with: stockade resume {shlex.quote(str(out))}" if begun else "nothing was begun."
-        say(f"stockade: interrupted; {advice}", err=True)
-        return EXIT_INTERRUPTED
+    except KeyboardInterrupt as stopped:
+        advice = _advice(out)
+        terminated = isinstance(stopped, Terminated)
+        say(f"stockade: {'terminated' if terminated else 'interrupted'}; {advice}", err=True)
+        return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
     return report(result)
+
+
+def _advice(out: Path) -> str:
+    """How to go on with a job that was stopped; a model that is code has to be trusted again."""
+    from stockade.kinds import find_workflow
+
+    if not (out / MANIFEST).exists():
+        return "nothing was begun: run the same command again."
+    command = f"resume with: stockade resume {shlex.quote(str(out))}"
+    try:
+        manifest = read_manifest(out)
+        spec = find_workflow(manifest.kind, out).spec.read(manifest.spec, out / MANIFEST, trust=True)
+    except StockadeError:  # going on will say what is wrong
+        return command
+    return command if spec.runs_code() is None else f"{command} --trust-run"
 
 
 def report(result: Result) -> int:

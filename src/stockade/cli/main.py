@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 import importlib
 import os
+import signal
 import sys
+from types import FrameType
 from typing import Any
 
 import click
 
 from stockade import __version__
 from stockade.cli.screen import say
-from stockade.core.errors import StockadeError
+from stockade.core.errors import StockadeError, Terminated
 
 COMMANDS = (
     "attack",
@@ -33,7 +35,7 @@ COMMANDS = (
     "tune",
     "verify",
 )
-EXIT_ERROR, EXIT_INTERRUPTED = 2, 130
+EXIT_ERROR, EXIT_INTERRUPTED, EXIT_TERMINATED = 2, 130, 143
 
 
 class LazyGroup(click.Group):
@@ -68,18 +70,29 @@ def cli() -> None:
 def main() -> None:
     """Run the command line. Errors meant for users end with exit code 2 and one sentence; anything else is a bug."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # spinning threads slow small models tenfold on a busy machine
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         code = cli.main(prog_name="stockade", standalone_mode=False)
     except StockadeError as error:
         _leave(f"stockade: {error}", EXIT_ERROR)
     except click.ClickException as error:
         _leave(f"stockade: {error.format_message()}", EXIT_ERROR)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as stopped:
+        if isinstance(stopped.__cause__, EOFError):  # click takes the end of a file for Ctrl-D
+            _leave("stockade: a file ends before it should. Copy or download it again.", EXIT_ERROR)
+        if isinstance(stopped.__cause__ or stopped, Terminated):
+            _leave("stockade: terminated.", EXIT_TERMINATED)
         _leave("stockade: interrupted.", EXIT_INTERRUPTED)
     except BrokenPipeError:  # the reader of our output has gone, as in `stockade export … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _terminate(signum: int, frame: FrameType | None) -> None:
+    """End like Ctrl-C, so that a job can say how to go on; a second signal ends the process at once."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    raise Terminated
 
 
 def _leave(message: str, code: int) -> None:

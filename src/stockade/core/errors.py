@@ -61,6 +61,10 @@ class ScoringFailed(SearchStopped):
     """The model raised, or answered with something unusable, for one text."""
 
 
+class Terminated(KeyboardInterrupt):
+    """The system has asked the process to end (SIGTERM): a job leaves what it has, as after Ctrl-C."""
+
+
 def unknown_name(kind: str, name: str, existing: Iterable[str]) -> OptionError:
     """An `OptionError` that lists what exists and offers the nearest name.
 

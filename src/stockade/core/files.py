@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stockade.core.errors import RunError
+from stockade.core.limits import LARGEST_JSON
 
 _LONGEST_REASON = 200
 Made = TypeVar("Made")
@@ -65,9 +66,13 @@ def sync_folder(folder: Path) -> None:
 def read_json(path: Path, absent: str) -> Any:
     """What is in a file that describes a folder of ours; `absent` is said if there is none."""
     try:
+        if path.stat().st_size > LARGEST_JSON:
+            raise unreadable(path, f"it is larger than {LARGEST_JSON:,} bytes")
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RunError(absent) from None
+    except RecursionError:
+        raise unreadable(path, "it is nested too deeply") from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
 

@@ -9,11 +9,12 @@ from importlib import import_module
 from typing import Any
 
 from stockade.core.errors import DataError
+from stockade.core.limits import LARGEST_CHUNK, LONGEST_CELL, MOST_UNPACKED
 from stockade.datasets.streams import DataFile
-from stockade.datasets.wording import first_line
+from stockade.datasets.wording import check_columns, first_line
 
 _BATCH = 2048
-_ARROW_ERRORS = (OSError, ValueError, NotImplementedError)
+_ARROW_ERRORS = (OSError, ValueError, NotImplementedError, MemoryError, KeyError, TypeError)
 """Every error of pyarrow is a subclass of one of these."""
 _PAGE_BUFFER = 1 << 20
 """Bytes of the buffer through which columns are read, so that a file of one huge row group is streamed too."""
@@ -33,10 +34,10 @@ class ParquetTable:
         return self.file.name
 
     def cells(self, wanted: tuple[str, ...]) -> Iterator[Sequence[object]]:
-        parquet = _open(self.file)
-        with parquet:
-            batches = parquet.iter_batches(batch_size=_BATCH, columns=list(wanted), use_threads=False)
+        with _open(self.file) as parquet:
             try:
+                rows = _check_sizes(parquet, wanted, self.name)
+                batches = parquet.iter_batches(batch_size=rows, columns=list(wanted), use_threads=False)
                 yield from cells_of(batches, wanted, self.name)
             except _ARROW_ERRORS as error:
                 raise _broken(self.file, error) from None
@@ -81,7 +82,7 @@ def open_parquet(file: DataFile) -> ParquetTable:
     """Read the schema of a parquet file, with the label names that the `datasets` package leaves there."""
     with _open(file) as parquet:
         schema = parquet.schema_arrow
-        return ParquetTable(file, tuple(schema.names), _class_names(schema))
+        return ParquetTable(file, check_columns(file.name, tuple(schema.names)), _class_names(schema))
 
 
 def cells_of(batches: Iterable[Any], wanted: tuple[str, ...], name: str) -> Iterator[Sequence[object]]:
@@ -89,6 +90,8 @@ def cells_of(batches: Iterable[Any], wanted: tuple[str, ...], name: str) -> Iter
     before = 0
     for batch in batches:
         try:
+            for column in wanted:
+                _check_lengths(batch[column], name)
             columns = [batch[column].to_pylist() for column in wanted]
         except UnicodeDecodeError:
             raise DataError(
@@ -97,6 +100,57 @@ def cells_of(batches: Iterable[Any], wanted: tuple[str, ...], name: str) -> Iter
             ) from None
         yield from zip(*columns, strict=True)
         before += batch.num_rows
+
+
+def _check_lengths(values: Any, name: str) -> None:
+    """Refuse texts that are too long before they are made Python strings."""
+    arrow = import_module("pyarrow")
+    types = arrow.types
+    for chunk in values.chunks if isinstance(values, arrow.ChunkedArray) else ():
+        _check_lengths(chunk, name)
+    if isinstance(values, arrow.DictionaryArray):
+        values = values.dictionary
+    kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    if not any(is_kind(values.type) for is_kind in kinds):
+        return
+    compute = import_module("pyarrow.compute")
+    longest = compute.max(compute.binary_length(values)).as_py() or 0
+    if longest > LONGEST_CELL:
+        raise DataError(
+            f"{name} has a cell of {longest:,} bytes, expected at most {LONGEST_CELL:,}, which no text exceeds. Check "
+            "that this is the right file."
+        )
+
+
+def _check_sizes(parquet: Any, wanted: Sequence[str], name: str) -> int:
+    """How many rows to read at a time; a file that unpacks to far more than it is refused.
+
+    The sizes are those that the file states. What it does not state is seen when a batch is there.
+    """
+    metadata = parquet.metadata
+    widest = 1
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for number in range(row_group.num_columns):
+            column = row_group.column(number)
+            if not any(f"{column.path_in_schema}.".startswith(f"{field}.") for field in wanted):
+                continue
+            packed, unpacked = max(column.total_compressed_size, 1), column.total_uncompressed_size
+            if unpacked > LARGEST_CHUNK and unpacked > MOST_UNPACKED * packed:
+                raise DataError(
+                    f'The column "{column.path_in_schema}" of {name} takes {unpacked:,} bytes unpacked, '
+                    f"{unpacked // packed:,} times its size in the file, expected at most {MOST_UNPACKED:,} times. "
+                    "Check that this is the right file."
+                )
+            widest = max(widest, unpacked // max(column.num_values, 1), _dictionary_size(column) * unpacked // packed)
+    return max(1, min(_BATCH, LARGEST_CHUNK // widest))
+
+
+def _dictionary_size(column: Any) -> int:
+    """The packed bytes of a column's dictionary: any of its rows may be the longest entry."""
+    if not column.has_dictionary_page or column.dictionary_page_offset is None:
+        return 0
+    return max(0, column.data_page_offset - column.dictionary_page_offset)
 
 
 def place(number: int) -> str:

@@ -20,18 +20,17 @@ from itertools import islice
 from operator import itemgetter
 
 from stockade.core.errors import DataError
+from stockade.core.limits import LONGEST_CELL
 from stockade.core.records import Record
 from stockade.core.sanitize import csv_text
 from stockade.datasets.streams import DataFile
-from stockade.datasets.wording import quote
+from stockade.datasets.wording import check_columns, quote
 
 _RECORD = tuple(field.name for field in dataclasses.fields(Record))
 _OUR_COLUMNS = (_RECORD, ("id", "text", "label", "original", "changed"))
 """Headers of the csv files that `stockade export` and `stockade rules apply` write for spreadsheets."""
 _BEFORE_OURS = (0, 1, 4)
 """So many columns may stand before them: `run` in a study, model, defense, view and seed in an evaluation."""
-_LONGEST_CELL = 1 << 24
-"""Sixteen million characters: no text is that long, but everything behind a quote that is never closed is."""
 _STRAY = "expected after"
 """What Python's csv module says of letters behind a closing quote: the next line can be read again."""
 
@@ -115,7 +114,7 @@ def open_delimited(
             f"{file.name} is empty, expected a header line and one row per text. Give a file with a line such as: "
             "text,label"
         )
-    columns = tuple(cell.strip() for cell in header[1])
+    columns = check_columns(file.name, tuple(cell.strip() for cell in header[1]))
     if any("\0" in column for column in columns):
         raise DataError(f"{file.name} has NUL bytes in its header, which no text should have. Save the file as UTF-8.")
     if needs_labels and len(columns) == 1:
@@ -138,7 +137,7 @@ def _records(
     A record that is no csv has no cells if bad rows are skipped. A quote that is never closed is an error all the
     same: it swallows the rest of the file.
     """
-    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_CELL))
     reader = csv.reader(
         file.lines(), delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     )
@@ -161,7 +160,7 @@ def _explain(message: str) -> str:
     """What Python's csv module means, and what to do about it."""
     if "field limit" in message:
         return (
-            f"begins a cell of more than {_LONGEST_CELL:,} characters, most likely by a double quote that is never "
+            f"begins a cell of more than {LONGEST_CELL:,} characters, most likely by a double quote that is never "
             "closed. Close it, or double it if it belongs to the text."
         )
     if "unexpected end of data" in message:

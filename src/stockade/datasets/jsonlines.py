@@ -10,7 +10,7 @@ from typing import Any
 
 from stockade.core.errors import DataError
 from stockade.datasets.streams import DataFile
-from stockade.datasets.wording import quote
+from stockade.datasets.wording import check_columns, quote
 
 _EXPECTED = 'Expected one object per line, such as {"text": "a fine film", "label": 1}.'
 
@@ -76,7 +76,8 @@ def open_json_lines(file: DataFile, *, skip_bad_rows: bool = False) -> JsonLines
         raise _not_json(file, number, error) from None
     if not isinstance(pairs, _Pairs):
         raise _not_an_object(file, number, pairs)
-    return JsonLinesTable(file, tuple(key for key, _ in pairs), skip_bad_rows=skip_bad_rows)
+    columns = check_columns(file.name, tuple(key for key, _ in pairs))
+    return JsonLinesTable(file, columns, skip_bad_rows=skip_bad_rows)
 
 
 class _Pairs(list[tuple[str, object]]):

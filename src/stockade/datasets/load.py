@@ -16,7 +16,7 @@ from stockade.datasets.hub import HubTable, open_hub
 from stockade.datasets.memory import FrameTable, RecordsTable, open_items
 from stockade.datasets.reading import PLAIN, Reading
 from stockade.datasets.source import DataSource, Table, TableSource
-from stockade.datasets.wording import clip
+from stockade.datasets.wording import clip, listing
 
 ONE_TEXT = "text:"
 """How a reference begins that is a text itself."""
@@ -90,7 +90,7 @@ def load_data(
     )
     if next(iter(table.cells(columns.wanted)), None) is None:
         raise DataError(
-            f"{table.name} has columns but no rows (found: {', '.join(table.columns)}), expected one row per text. "
+            f"{table.name} has columns but no rows (found: {listing(table.columns)}), expected one row per text. "
             "Add some."
         )
     return TableSource(table, columns, empty_texts=empty_texts, reading=reading)

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from stockade.core.errors import DataError, OptionError
+from stockade.core.limits import MOST_LABELS
 from stockade.datasets.source import DataSource, Label, Row, TableSource
 from stockade.datasets.wording import listing, quote
-
-_MOST_LABELS = 10_000
 
 
 def seeded_places(seed: int) -> Callable[[str], bytes]:
@@ -82,9 +81,9 @@ def scan(source: DataSource, limit: int | None, seed: int) -> Scan:
 
 
 def _first_of_its_label(row: Row, source: DataSource, counts: dict[Label, int], first_rows: dict[Label, str]) -> None:
-    if len(counts) == _MOST_LABELS:
+    if len(counts) == MOST_LABELS:
         raise DataError(
-            f"{source.name} has more than {_MOST_LABELS:,} different labels (found: "
+            f"{source.name} has more than {MOST_LABELS:,} different labels (found: "
             f"{listing(map(quote, list(counts)[:3]))} …), "
             "expected the classes of a model. Name the right column with --label-column."
         )

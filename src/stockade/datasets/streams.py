@@ -10,12 +10,14 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 
 from stockade.core.errors import DataError
 from stockade.core.files import FileState, file_state
+from stockade.core.lines import open_lines
 
 _DISGUISES = (
     (b"\xff\xfe", "The file looks like UTF-16: save it as UTF-8."),
@@ -56,32 +58,37 @@ class DataFile:
                 "Start again, and leave the file alone until the run has ended."
             )
 
-    def open(self) -> BufferedReader | gzip.GzipFile:
-        """The bytes of the file, unpacked if it is gzipped."""
+    def open(self) -> BufferedReader:
+        """The bytes of the file, unpacked if it is gzipped; a line that is too long is an error."""
         self.check_unchanged()
         try:
-            return gzip.open(self.path, "rb") if self.is_gzipped else self.path.open("rb")
+            return open_lines(self.path, self.name)
         except OSError as error:
             raise unreadable(self.path, error) from None
 
     def lines(self) -> Iterator[str]:
         """The lines of the file with their endings, without a byte order mark."""
-        with self.open() as stream, TextIOWrapper(stream, self._codec, newline="") as text:
+        with self._unpacking(), self.open() as stream, TextIOWrapper(stream, self._codec, newline="") as text:
             try:
                 yield from text
             except UnicodeError as error:
                 raise self._undecodable(error) from None
-            except EOFError:
-                raise DataError(
-                    f"{self.name} is cut off: its gzip data ends before the end-of-file mark. Copy or download it "
-                    "again."
-                ) from None
-            except (zlib.error, gzip.BadGzipFile) as error:
-                raise DataError(
-                    f"{self.name} cannot be unpacked ({error}), expected gzip data. Copy or download it again."
-                ) from None
-            except OSError as error:
-                raise unreadable(self.path, error) from None
+
+    @contextmanager
+    def _unpacking(self) -> Iterator[None]:
+        """What reading a damaged file raises, in one sentence."""
+        try:
+            yield
+        except EOFError:
+            raise DataError(
+                f"{self.name} is cut off: its gzip data ends before the end-of-file mark. Copy or download it again."
+            ) from None
+        except (zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(
+                f"{self.name} cannot be unpacked ({error}), expected gzip data. Copy or download it again."
+            ) from None
+        except OSError as error:
+            raise unreadable(self.path, error) from None
 
     def sha256(self) -> str:
         """The hash of the file's bytes as they are on disk."""
@@ -101,7 +108,7 @@ class DataFile:
         if self.encoding is not None:
             return DataError(f"{self.name} is not {self.encoding} text ({error}). Name another with --encoding.")
         hint = "Save the file as UTF-8, or name its encoding, as in --encoding latin-1."
-        with self.open() as stream:
+        with self._unpacking(), self.open() as stream:
             for number, line in enumerate(stream, start=1):
                 if number == 1:
                     hint = next((text for magic, text in _DISGUISES if line.startswith(magic)), hint)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from stockade.core.errors import DataError
+from stockade.core.limits import MOST_COLUMNS
+
 _MOST_NAMES = 12
 _MOST_CHARACTERS = 60
 
@@ -31,3 +34,21 @@ def first_line(error: BaseException, most: int = _MOST_CHARACTERS) -> str:
     """The first line of another library's error, for the end of a sentence of ours."""
     lines = str(error).strip().splitlines()
     return clip(lines[0], most).rstrip(".") if lines else type(error).__name__
+
+
+def check_columns(name: str, columns: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of a table; more than anybody can mean are an error.
+
+    Parameters
+    ----------
+    name
+        What errors call the table.
+    columns
+        Their names.
+    """
+    if len(columns) > MOST_COLUMNS:
+        raise DataError(
+            f"{name} has {len(columns):,} columns (found: {listing(columns[:3])} …), expected at most "
+            f"{MOST_COLUMNS:,}: one for the text and one for the label. Leave the others out."
+        )
+    return columns

@@ -21,6 +21,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from stockade.core.errors import RunError
+from stockade.core.files import replace_file
 from stockade.experiment.integrity import digest_rows
 
 FILE_NAME = "run.sqlite"
@@ -95,29 +96,40 @@ class ResultStore:
             raise RunError(f"{folder} has no results: it has no {FILE_NAME}. The job was interrupted before its first.")
         self._refuse_strangers()
         with self._readable():
+            if writable and not self._path.exists():
+                self._create()
             self._connection = self._connect(writable)
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-            if version not in (0, SCHEMA) or (version == 0 and not writable):
+            if version != SCHEMA:
                 self._connection.close()
                 raise other_format(self._path, version)
             self._check_schema()
             if writable:
-                self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=NORMAL")
-                self._connection.executescript(_TABLES)
-                self._connection.execute(f"PRAGMA user_version={SCHEMA}")
             problem = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if problem != "ok":
             raise self._damaged(problem)
         self._session: int | None = None
 
+    def _create(self) -> None:
+        """Make the tables in a file of another name first: a job that is killed meanwhile leaves no half of one."""
+
+        def write(path: Path) -> None:
+            with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.executescript(_TABLES)
+                connection.execute(f"PRAGMA user_version={SCHEMA}")
+
+        try:
+            replace_file(self._path, write)
+        except OSError as error:
+            raise RunError(f"{self._path} cannot be written ({error.strerror or error}).") from None
+
     def _connect(self, writable: bool) -> sqlite3.Connection:
         """A connection that runs nothing the file brings, and that reads where nothing can be written, too."""
-        path, mode = self._path, "rwc"
-        if not writable:
-            mode = "rw"  # not "ro": the last reader of a write-ahead log tidies it away
-            if not os.access(path.parent, os.W_OK) or not os.access(path, os.W_OK):
-                path, mode = self._beside_its_log(), "ro&immutable=1"
+        path, mode = self._path, "rw"  # not "ro": the last reader of a write-ahead log tidies it away
+        if not writable and not (os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)):
+            path, mode = self._beside_its_log(), "ro&immutable=1"
         connection = sqlite3.connect(f"file:{quote(str(path.absolute()))}?mode={mode}", uri=True, isolation_level=None)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_DOCUMENT)
         for pragma in ("trusted_schema=OFF", "cell_size_check=ON", *(() if writable else ("query_only=ON",))):

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from stockade.artifacts import read_artifact
 from stockade.core.errors import DataError, OptionError
+from stockade.core.limits import LARGEST_ARRAYS
 from stockade.lexicon.counterfit import (
     CounterFitting,
     counterfit,
@@ -253,10 +254,15 @@ def _rounded(matrix: Matrix, levels: int) -> NDArray[np.int8]:
 
 def _decode(content: bytes, name: str) -> Neighbours:
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            unpacked = sum(part.file_size for part in packed.infolist())
+        if unpacked > LARGEST_ARRAYS:
+            raise DataError(f"{name} takes {unpacked:,} bytes unpacked, expected at most {LARGEST_ARRAYS:,}.")
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             words = tuple(arrays["words"].tobytes().decode().split("\n"))
             matrix, about = arrays["matrix"], json.loads(arrays["about"].tobytes())
-    except (KeyError, ValueError, OSError, EOFError, NotImplementedError, zlib.error, zipfile.BadZipFile):
+    except (LookupError, ValueError, OSError, EOFError, NotImplementedError, RuntimeError, MemoryError, SyntaxError,
+            TypeError, OverflowError, zlib.error, zipfile.BadZipFile):  # fmt: skip
         raise DataError(f"{name} is no neighbour table; make one with stockade lexicon build OUT.npz.") from None
     sound = matrix.ndim == 2 and matrix.dtype == np.int8 and isinstance(about, dict)
     if not sound or len(matrix) != len(words) or not matrix.any(axis=1).all():

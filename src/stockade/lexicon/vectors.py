@@ -11,7 +11,7 @@ zeros has no direction and is left out.
 
 from __future__ import annotations
 
-import gzip
+import io
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.errors import DataError, ResourceMissing
+from stockade.core.lines import open_lines
 
 Matrix = NDArray[np.float32]
 Keep = Callable[[str], bool]
@@ -151,9 +152,7 @@ def _read_text(path: Path) -> Iterator[tuple[str, Callable[[], Matrix]]]:
 
 
 def _open_text(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
-    return path.open(encoding="utf-8", errors="replace")
+    return io.TextIOWrapper(open_lines(path, str(path)), encoding="utf-8", errors="replace")
 
 
 def _is_number(field: str) -> bool:
@@ -193,16 +192,23 @@ def _words_beside(path: Path) -> Path:
     raise DataError(f"There is no file with the words of {path} beside it (expected {path.stem}.txt or words.txt).")
 
 
-def _read_matrix(path: Path, words_path: Path, select: _Selection) -> WordVectors:
-    if words_path.suffix == ".parquet":
-        from pyarrow import parquet
+def _read_words(path: Path) -> list[str]:
+    try:
+        if path.suffix == ".parquet":
+            from pyarrow import parquet
 
-        words = [str(word) for word in parquet.read_table(words_path).column(0).to_pylist()]
-    else:
-        words = words_path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+            return [str(word) for word in parquet.read_table(path).column(0).to_pylist()]
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except (OSError, ValueError, LookupError, NotImplementedError, TypeError, MemoryError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"The words in {path} cannot be read ({reason}). Write the file again.") from None
+
+
+def _read_matrix(path: Path, words_path: Path, select: _Selection) -> WordVectors:
+    words = _read_words(words_path)
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError):
+    except (ValueError, OSError, EOFError, SyntaxError, TypeError, MemoryError, OverflowError):
         raise DataError(f"{path} is no .npy file of numbers; save it with numpy.save.") from None
     if matrix.ndim != 2 or len(matrix) != len(words) or matrix.dtype.kind not in "fiu":
         raise DataError(

@@ -21,7 +21,7 @@ from stockade.models.huggingface import resolve_device
 from stockade.models.language import DEFAULT_MASKED_LM, minilm_folder
 from stockade.models.lora import load_adapter, merge_adapter
 from stockade.models.masked_places import EncodedPlace, EncodedWords, PlaceEncoder, Spans
-from stockade.models.pretrained import check_config, quiet
+from stockade.models.pretrained import check_config, check_sizes, quiet
 from stockade.models.word_tokens import whole_words
 
 ADAPTER = "masked-lm.safetensors"
@@ -101,6 +101,7 @@ class MaskedLM:
 
         try:
             with quiet():
+                check_sizes(str(reference))
                 config = AutoConfig.from_pretrained(reference, trust_remote_code=False)
                 check_config(str(reference), config)
                 tokenizer = AutoTokenizer.from_pretrained(reference, trust_remote_code=False)

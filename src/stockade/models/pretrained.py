@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import ModelError
+from stockade.core.limits import MOST_LABELS, MOST_LAYERS
 from stockade.datasets.wording import first_line
 from stockade.models.zoo import register_zoo
 
@@ -139,6 +140,7 @@ def _load(
         _check_folder(folder, allow_pickle)
     with quiet():
         try:
+            check_sizes(name)
             config = AutoConfig.from_pretrained(name, trust_remote_code=trust_remote_code)
             if not trust_remote_code:
                 check_config(name, config)
@@ -162,6 +164,28 @@ def _load(
                 f"{_few(missing)}, which would be random. {task.training}, or name a model that is."
             )
         return model.eval(), _tokenizer(name, trust_remote_code)
+
+
+def check_sizes(name: str) -> None:
+    """Refuse a config whose numbers would fill the memory before a single weight is read.
+
+    Parameters
+    ----------
+    name
+        A folder, or a name of the hub.
+    """
+    from transformers import PreTrainedConfig
+
+    content, _ = PreTrainedConfig.get_config_dict(name)
+    for key, value in content.items():
+        most = MOST_LABELS if key in ("num_labels", "_num_labels") else MOST_LAYERS if "layers" in key else None
+        if most is not None and isinstance(value, int | float) and value > most:
+            raise ModelError(f"{name} has {key} {value:.0f} in its config.json, expected at most {most:,}. Repair it.")
+    for key in ("id2label", "label2id"):
+        if len(content.get(key) or ()) > MOST_LABELS:
+            raise ModelError(
+                f"{name} names {len(content[key]):,} classes in its config.json, expected at most {MOST_LABELS:,}."
+            )
 
 
 def check_config(name: str, config: Any) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from stockade.core.errors import DataError, OptionError
 from stockade.core.files import write_json
+from stockade.core.limits import MOST_LABELS
 from stockade.core.seeds import derive_rng
 from stockade.core.text import TextInput
 from stockade.datasets.labels import align_labels
@@ -188,12 +189,13 @@ def _classes_of(source: DataSource, labels: Counter[Label]) -> tuple[tuple[str, 
     ordered: list[Label] = [*sorted(label for label in labels if isinstance(label, int))]
     ordered += sorted(label for label in labels if isinstance(label, str))
     classes = tuple(dict.fromkeys(str(label) for label in ordered))
-    if len(classes) > max(50, sum(labels.values()) // 2):
+    if len(classes) > min(MOST_LABELS, max(50, sum(labels.values()) // 2)):
         raise DataError(
             f"{source.name} has {len(classes)} different labels in {sum(labels.values())} rows (found: "
             f"{listing(map(quote, ordered[:3]))} …), expected classes. Name the right column with --label-column."
         )
-    return classes, {label: classes.index(str(label)) for label in labels}
+    numbers = {name: number for number, name in enumerate(classes)}
+    return classes, {label: numbers[str(label)] for label in labels}
 
 
 def _few_examples(counts: Counter[int], names: Sequence[str], data: str) -> list[str]:

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from stockade.core.errors import ModelError, OptionError
 from stockade.datasets.wording import first_line
 from stockade.models.language import minilm_folder
-from stockade.models.pretrained import check_config, quiet
+from stockade.models.pretrained import check_config, check_sizes, quiet
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _NEW = ("classifier.", "pooler.")
@@ -65,6 +65,7 @@ def from_checkpoint(name: str, source: str | Path | None, fields: Mapping[str, A
         )
     with quiet():
         try:
+            check_sizes(reference)
             config = AutoConfig.from_pretrained(reference, trust_remote_code=False, **fields)
             check_config(reference, config)
             _check(name, wanted, config)
