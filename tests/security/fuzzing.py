@@ -6,12 +6,14 @@ it each is tried a few times, with the same damage on every machine.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import time
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 SECONDS = float(os.environ.get("STOCKADE_FUZZ_SECONDS", "0"))
@@ -19,7 +21,7 @@ PROPERTIES = 11
 """How many properties share the time."""
 
 _NUMBERS = (0, -1, 1.5, 10**30, float("inf"), float("nan"))
-_ODD = (None, True, False, *_NUMBERS, "", "x", "\x1b[2J", "\ud83d", [], {}, [[]], {"x": None})
+_ODD: tuple[Any, ...] = (None, True, False, *_NUMBERS, "", "x", "\x1b[2J", "\ud83d", [], {}, [[]], {"x": None})
 scalars = st.one_of(st.sampled_from(_ODD), st.integers(), st.floats(), st.text(max_size=5))
 values = st.recursive(
     scalars,
@@ -82,37 +84,42 @@ def _changed(document: Any, path: tuple[Any, ...], how: str, replacement: Any) -
 
 
 def tried(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Try a property on so many examples, the same every time; or, under `make fuzz`, on new ones until its time is up.
+    """Try a property of `data` on so many examples, the same every time; under `make fuzz` on new ones for its time.
 
     Parameters
     ----------
     examples
         How many make the short form.
     """
-    quiet = list(HealthCheck)
+    shared: dict[str, Any] = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck)}
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         if not SECONDS:
-            short = settings(max_examples=examples, derandomize=True, deadline=None, database=None,
-                             suppress_health_check=quiet, phases=[Phase.generate])(test)  # fmt: skip
+            short: Callable[..., None] = settings(
+                max_examples=examples, derandomize=True, phases=[Phase.generate], **shared
+            )(given(data=st.data())(test))
             return short
 
-        def long(**arguments: Any) -> None:
+        @functools.wraps(test)
+        def long(**fixtures: Any) -> None:
             end, number = time.monotonic() + SECONDS / PROPERTIES, 0
             while time.monotonic() < end:
                 number += 1
-                settings(max_examples=examples, deadline=None, database=None, suppress_health_check=quiet)(
-                    seed(number)(test)
-                )(**arguments)
+                fresh = seed(number)(given(data=st.data())(_copy_of(test)))
+                settings(max_examples=examples, **shared)(fresh)(**fixtures)
 
-        long.__name__, long.__doc__ = test.__name__, test.__doc__
-        long.__signature__ = _signature(test)  # type: ignore[attr-defined]  # so that pytest finds its fixtures
+        parameters = [value for name, value in inspect.signature(test).parameters.items() if name != "data"]
+        long.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # the fixtures that pytest gives
         return long
 
     return decorate
 
 
-def _signature(test: Any) -> Any:
-    import inspect
+def _copy_of(test: Callable[..., None]) -> Callable[..., None]:
+    """A function that calls the test, because each can be given to hypothesis only once."""
 
-    return inspect.signature(test)
+    @functools.wraps(test)
+    def again(*arguments: Any, **named: Any) -> None:
+        test(*arguments, **named)
+
+    return again

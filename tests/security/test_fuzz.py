@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.core.errors import StockadeError
@@ -108,7 +107,6 @@ def holds_up(*words: str) -> None:
         assert len(result.stderr.strip().splitlines()) == 1, (words, result.stderr)
 
 
-@given(st.data())
 @tried(60)
 def test_data_files(place: Path, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(DATA)))
@@ -120,7 +118,6 @@ def test_data_files(place: Path, data: st.DataObject) -> None:
                 assert row
 
 
-@given(st.data())
 @tried(60)
 def test_tables_of_words_rules_and_rates(place: Path, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(TABLES)))
@@ -138,7 +135,6 @@ def test_tables_of_words_rules_and_rates(place: Path, data: st.DataObject) -> No
         path.unlink()  # it would be the words of t.npy
 
 
-@given(st.data())
 @tried(15)
 def test_files_of_a_model(place: Path, data: st.DataObject) -> None:
     theirs = place / "theirs"
@@ -154,10 +150,10 @@ def test_files_of_a_model(place: Path, data: st.DataObject) -> None:
         path.write_bytes(data.draw(damaged_bytes(path.read_bytes())))
     with suppress(StockadeError):
         load_defenses(theirs)
-        load_model(str(theirs)).predict_proba(["a great film"])
+    with suppress(StockadeError):
+        assert load_model(str(theirs)).labels
 
 
-@given(st.data())
 @tried(40)
 def test_files_of_options(place: Path, data: st.DataObject) -> None:
     options = ["attack", "limit", "budget", "preset", "similarity", "seed", "out", "label-map", "attack_options", "x"]
@@ -226,7 +222,6 @@ def _damaged_run(place: Path, kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", ["attack", "certify"])
-@given(st.data())
 @tried(25)
 def test_folders_of_texts(place: Path, kind: str, data: st.DataObject) -> None:
     _damaged_run(place, kind, data)
@@ -235,7 +230,6 @@ def test_folders_of_texts(place: Path, kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", ["evaluate", "study"])
-@given(st.data())
 @tried(6)
 def test_folders_of_jobs(place: Path, kind: str, data: st.DataObject) -> None:
     _damaged_run(place, kind, data)
@@ -244,7 +238,6 @@ def test_folders_of_jobs(place: Path, kind: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", ["tune", "train"])
-@given(st.data())
 @tried(10)
 def test_folders_of_searches_and_trainings(place: Path, kind: str, data: st.DataObject) -> None:
     _damaged_run(place, kind, data)
@@ -252,7 +245,6 @@ def test_folders_of_searches_and_trainings(place: Path, kind: str, data: st.Data
         holds_up(*words)
 
 
-@given(st.data())
 @tried(10)
 def test_a_study_that_reads_the_folder_of_another(place: Path, data: st.DataObject) -> None:
     _damaged_run(place, "study", data)

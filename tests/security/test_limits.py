@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -166,7 +167,7 @@ def test_a_corrupt_gzip_file_is_an_error_and_no_interruption(
 
 def test_the_end_of_a_file_is_not_taken_for_control_d(monkeypatch: pytest.MonkeyPatch) -> None:
     def ends(**_: object) -> None:
-        raise command_line.click.Abort from EOFError("no more")
+        raise click.Abort from EOFError("no more")
 
     monkeypatch.setattr(command_line.cli, "main", ends)
     result = in_process("ls")

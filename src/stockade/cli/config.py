@@ -21,6 +21,7 @@ _KINDS = {
     click.types.IntParamType: (int, "a whole number"),
     click.types.FloatParamType: (int | float, "a number"),
     click.types.BoolParamType: (bool, "true or false"),
+    click.Path: (str, "a path"),
 }
 """What TOML must hold for an option; a text for all others."""
 

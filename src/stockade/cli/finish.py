@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from stockade.cli.progress import watch
 from stockade.cli.screen import say
 from stockade.core.errors import InputError, OptionError, StockadeError, Terminated
+from stockade.core.files import reading
 from stockade.experiment.inputs import skipped_rows
 from stockade.experiment.progress import Observer
 from stockade.experiment.result import REPORT, Result
@@ -29,6 +31,7 @@ def run_job(out: Path, start: Callable[[Observer], Result]) -> int:
     start
         Runs it, given who watches.
     """
+    resumed = (out / MANIFEST).exists()
     try:
         with watch() as observer:
             result = start(observer)
@@ -37,7 +40,8 @@ def run_job(out: Path, start: Callable[[Observer], Result]) -> int:
         terminated = isinstance(stopped, Terminated)
         say(f"stockade: {'terminated' if terminated else 'interrupted'}; {advice}", err=True)
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
-    return report(result)
+    with reading(out) if resumed else nullcontext():
+        return report(result)
 
 
 def _advice(out: Path) -> str:

@@ -143,14 +143,14 @@ def _check_sizes(parquet: Any, wanted: Sequence[str], name: str) -> int:
                     "Check that this is the right file."
                 )
             widest = max(widest, unpacked // max(column.num_values, 1), _dictionary_size(column) * unpacked // packed)
-    return max(1, min(_BATCH, LARGEST_CHUNK // widest))
+    return max(1, min(_BATCH, LARGEST_CHUNK // int(widest)))
 
 
 def _dictionary_size(column: Any) -> int:
     """The packed bytes of a column's dictionary: any of its rows may be the longest entry."""
     if not column.has_dictionary_page or column.dictionary_page_offset is None:
         return 0
-    return max(0, column.data_page_offset - column.dictionary_page_offset)
+    return max(0, int(column.data_page_offset) - int(column.dictionary_page_offset))
 
 
 def place(number: int) -> str:

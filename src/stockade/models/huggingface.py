@@ -32,6 +32,7 @@ from stockade.core.protocols import (
     WordVocabulary,
 )
 from stockade.core.text import Text, TextInput
+from stockade.datasets.wording import first_line
 from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches, logits_of
 
 if TYPE_CHECKING:
@@ -123,7 +124,13 @@ class HuggingFaceClassifier:
         from stockade.models.pretrained import load_pretrained
 
         model, tokenizer = load_pretrained(reference, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
-        return cls(model, tokenizer, labels=labels, device=device or "auto")
+        try:
+            return cls(model, tokenizer, labels=labels, device=device or "auto")
+        except (AttributeError, LookupError, TypeError, ValueError) as problem:  # a config or tokenizer that was edited
+            raise ModelError(
+                f"{reference} cannot be used: its config or its tokenizer is damaged ({first_line(problem, 200)}). Restore "
+                "it, or save the model again."
+            ) from problem
 
     def encode(self, inputs: Sequence[TextInput]) -> list[EncodedText]:
         """Tokenise all texts at once, without padding."""
