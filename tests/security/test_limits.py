@@ -239,3 +239,12 @@ def test_a_result_that_is_not_an_object_is_refused(tmp_path: Path) -> None:
         list(store.documents())
     with pytest.raises(RunError, match="a result is list, expected an object"):
         store.get("part", "1")
+
+
+def test_the_docs_list_every_limit() -> None:
+    from stockade.core import limits
+
+    text = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    for name, value in vars(limits).items():
+        if name.isupper():
+            assert f"{value:,}" in text, name

@@ -128,8 +128,8 @@ class HuggingFaceClassifier:
             return cls(model, tokenizer, labels=labels, device=device or "auto")
         except (AttributeError, LookupError, TypeError, ValueError) as problem:  # a config or tokenizer that was edited
             raise ModelError(
-                f"{reference} cannot be used: its config or its tokenizer is damaged ({first_line(problem, 200)}). Restore "
-                "it, or save the model again."
+                f"{reference} cannot be used: its config or its tokenizer is damaged ({first_line(problem, 200)}). "
+                "Restore it, or save the model again."
             ) from problem
 
     def encode(self, inputs: Sequence[TextInput]) -> list[EncodedText]:
