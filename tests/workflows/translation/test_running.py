@@ -243,6 +243,17 @@ def test_a_sentence_that_the_model_fails_on_is_recorded_and_the_others_go_on() -
     assert any("2 sentences ended in an error" in warning for warning in result.summary["warnings"])
 
 
+def test_sentences_without_a_word_to_misspell_are_counted_and_warned_about() -> None:
+    """Of the six sentences only "…" has no letters to shuffle; "qqq" and "zzz" have no natural typos."""
+    shuffled = attack(attacks="mt-typo@full").summary
+    assert shuffled["attacks"]["mt-typo@full"]["untried"] == 1
+    rare = st.attack(translator(), [("qqq zzz", "x"), ("the qqq", "y")], "mt-typo", similarity=False).summary
+    assert rare["attacks"]["mt-typo"]["untried"] == 1
+    assert any(
+        "had nothing to try on 1 of 2 sentences (mostly: no word can be misspelled" in w for w in rare["warnings"]
+    )
+
+
 def test_a_black_box_is_warned_about() -> None:
     result = attack(model=TableTranslator({"a": "ein"}), attacks="mt-keyword:keyword=ein,sample=5,most=5", limit=2)
     assert any("shows no logits" in warning for warning in result.summary["warnings"])

@@ -17,6 +17,9 @@ from stockade.experiment.store import Effort
 from stockade.models.translation.bleu import compare_bleu, corpus_chrf
 
 SCHEMA = 1
+_POOR = 2.0
+"""A BLEU below this on unchanged sentences is more likely a mistake than a translator."""
+_MANY_UNTRIED = 0.1
 
 
 def summarise_attack(
@@ -26,6 +29,7 @@ def summarise_attack(
     statuses = Counter(record.status for record in records)
     attacked = [record for record in records if record.status in ("success", "failed")]
     changed = [record for record in attacked if record.adversarial is not None]
+    untried = Counter(record.reason for record in attacked if record.adversarial is None and not record.queries)
     references = [record.reference for record in attacked]
     before = [record.original_translation or "" for record in attacked]
     after = [record.final_translation or "" for record in attacked]
@@ -35,6 +39,8 @@ def summarise_attack(
         "skipped": statuses["skipped"],
         "succeeded": statuses["success"],
         "failed": statuses["failed"],
+        "untried": untried.total(),
+        "untried_reason": untried.most_common(1)[0][0] if untried else None,
         "errors": statuses["error"],
         "success_rate": wilson(statuses["success"], len(attacked)),
         "changed": len(changed),
@@ -70,6 +76,11 @@ def warnings_for(summaries: Mapping[str, Mapping[str, Any]], white_box: bool) ->
     for name, summary in summaries.items():
         if summary["errors"]:
             warnings.append(f"{name}: {summary['errors']} sentences ended in an error and are left out of all numbers.")
+        if summary["untried"] > _MANY_UNTRIED * summary["attacked"]:
+            warnings.append(
+                f"{name} had nothing to try on {summary['untried']:,} of {summary['attacked']:,} sentences (mostly: "
+                f"{summary['untried_reason']}), whose translations count as they are."
+            )
         if name.startswith("mt-keyword") and not white_box:
             warnings.append(
                 f"{name}: the translator shows no logits, so the attack follows the letters of its translations: a "
@@ -82,9 +93,6 @@ def warnings_for(summaries: Mapping[str, Mapping[str, Any]], white_box: bool) ->
             "direction, and are source and reference the right columns?"
         )
     return warnings
-
-
-_POOR = 2.0
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
