@@ -38,7 +38,7 @@ def answering(answer: Any) -> Callable[[list[Any]], Any]:
         [torch.tensor(row) for row in ROWS],
         [np.array(row) for row in ROWS],
         [0.75, 0.1],
-        np.array([[0.75], [0.1]]),
+        np.array([0.75, 0.1]),
         [
             [{"label": "1", "score": 0.75}, {"label": "0", "score": 0.25}],
             [{"label": "0", "score": 0.9}, {"label": "1", "score": 0.1}],

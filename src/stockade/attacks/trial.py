@@ -16,6 +16,7 @@ from stockade.engine.requests import Confirm, Draw, Score, VisibleWords
 
 DRAWS = 20
 """How often a randomised model is asked again about a text that a search returns."""
+NOT_CONFIRMED = "the text found did not fool the model when it was asked again"
 HIT_RATE = 0.5
 """The share of those answers that must be fooled for a success."""
 
@@ -133,9 +134,7 @@ async def _confirmed(example: Example, outcome: Outcome, clean: Scores, draws: i
     rate = len(fooled) / draws
     hit_rate = rate if draws > 1 else None
     if rate < HIT_RATE or not fooled:
-        return Trial(
-            "failed", "the text found did not fool the model when it was asked again", clean, hit_rate=hit_rate
-        )
+        return Trial("failed", NOT_CONFIRMED, clean, hit_rate=hit_rate)
     truncated_words = words_lost(example, outcome.text, await VisibleWords(outcome.text))
     return Trial(
         "success",

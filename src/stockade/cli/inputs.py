@@ -38,6 +38,12 @@ _OUTPUTS = (
         help="What a callable returns.",
     ),
     click.option("--device", help="cpu, cuda, mps.  [default: the best there is]"),
+    click.option(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="How long a call of a python: model may take, in a process of its own.  [default: no limit]",
+    ),
 )
 _TRUST = (
     click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust."),
@@ -196,6 +202,7 @@ def model_options(options: Mapping[str, Any]) -> ModelOptions:
         device=options["device"],
         allow_pickle=options["allow_pickle"],
         trust_remote_code=options["trust_remote_code"],
+        timeout=options["timeout"],
     )
 
 

@@ -4,6 +4,8 @@
     ├── InputError                something the user gave us cannot be used
     │   ├── DataError             a data file or object: missing, empty, wrong column, unknown label …
     │   ├── ModelError            a model reference or object that cannot be loaded, or answers in a shape we cannot use
+    │   │   ├── NoAnswer          a call that was too slow, or ended the process of the model
+    │   │   └── ModelGone         no answer to many calls in a row: ends the run, which can be resumed
     │   ├── OptionError           an unknown name or an option out of range
     │   └── RunError              a run folder: exists already, corrupt, made with another configuration
     ├── ResourceMissing           a language resource or optional package is not installed
@@ -35,6 +37,14 @@ class DataError(InputError):
 
 class ModelError(InputError):
     """A model cannot be loaded, or answers in a shape we cannot use."""
+
+
+class NoAnswer(ModelError):
+    """A call of the model brought no answer: it took too long, or the process of the model is gone."""
+
+
+class ModelGone(ModelError):
+    """The model has stopped answering at all; unlike other faults of a model this ends the run."""
 
 
 class OptionError(InputError):

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
+from stockade.core.errors import ModelError, ModelGone, NoAnswer, ScoringFailed, SearchStopped
 from stockade.core.example import NoScores, Scores
 from stockade.core.protocols import (
     Classifier,
@@ -29,6 +29,8 @@ from stockade.engine.requests import Confirm, Masked, Score
 
 _BATCH_SECONDS = 1 / 32
 """A quick model is asked for as much at once as it computes in this time: nobody waits for a round of a few of them."""
+_ATTEMPTS = 3
+"""How often a model is asked about a text that it raises on by itself: what fails may be a service that is busy."""
 Prediction = Callable[[Sequence[Any]], Probabilities]
 Verdict = Scores | ScoringFailed
 """What a model says of one text: its scores, or the reason why it has none."""
@@ -203,14 +205,17 @@ class ScoringService:
             self._pool = ThreadPoolExecutor(self._workers, initializer=self.classifier.start_worker)
         return self._pool
 
-    def _predict(self, batch: list[Any], predict: Prediction) -> list[Verdict]:
+    def _predict(self, batch: list[Any], predict: Prediction, attempts: int = _ATTEMPTS) -> list[Verdict]:
         try:
             return to_verdicts(predict(batch), len(batch), len(self.classifier.labels))
-        except Exception as error:
+        except ModelGone:
+            raise
+        except (Exception, SystemExit) as error:
             if _is_out_of_memory(error):
                 self._budget.halve()
             if len(batch) == 1:
-                return [ScoringFailed(reason_of(error))]
+                left = 0 if attempts <= 1 else _attempts_left(error, attempts)
+                return self._predict(batch, predict, left) if left else [ScoringFailed(reason_of(error))]
         half = len(batch) // 2
         return self._predict(batch[:half], predict) + self._predict(batch[half:], predict)
 
@@ -256,7 +261,14 @@ def centred_logs(rows: Probabilities | SearchStopped) -> Probabilities | SearchS
     return centred
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def _attempts_left(error: BaseException, attempts: int) -> int:
+    """How often a text may still be asked about: an answer of the wrong shape stays wrong, and waiting is dear."""
+    if isinstance(error, NoAnswer):
+        return attempts - 2
+    return 0 if isinstance(error, ModelError) else attempts - 1
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
 
 
@@ -285,7 +297,7 @@ def collected(verdicts: Sequence[Verdict], partial: bool = False) -> list[Scores
     return scores
 
 
-def reason_of(error: Exception) -> str:
+def reason_of(error: BaseException) -> str:
     """What is recorded of a model that raised."""
     if isinstance(error, ModelError):
         return str(error)

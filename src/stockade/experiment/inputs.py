@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from stockade.core.errors import ModelError, OptionError, RunError
-from stockade.core.protocols import Classifier, Fingerprinted
+from stockade.core.protocols import Classifier, EncodingClassifier, Fingerprinted
 from stockade.core.text import TextInput
 from stockade.datasets.examples import ExampleSet, UnlabelledSet
 from stockade.datasets.load import load_data
@@ -28,6 +30,8 @@ PYTHON_OBJECT = "a Python object"
 """How the reference of something begins that was given as an object, and that nobody can find again by name."""
 _MODEL_NAME = re.compile(r"[\w.+-]+")
 _LONGEST_NAME = 120
+_STEADY = 1e-3
+"""Probabilities that differ by less are alike: arithmetic in batches is not exact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +104,9 @@ class ModelOptions:
         Load weights that can run code when they are read. Only for files you trust.
     trust_remote_code
         Run the code that comes with a model. Only for models you trust.
+    timeout
+        How many seconds a call of a Python model may take: it is asked in a process of its own, which is killed when it
+        takes longer. No limit if None.
     """
 
     labels: Sequence[str] | None = None
@@ -107,6 +114,7 @@ class ModelOptions:
     device: str | None = None
     allow_pickle: bool = False
     trust_remote_code: bool = False
+    timeout: float | None = None
 
     @property
     def runs_code(self) -> bool:
@@ -122,6 +130,7 @@ class ModelOptions:
             outputs=self.outputs,
             allow_pickle=self.allow_pickle,
             trust_remote_code=self.trust_remote_code,
+            timeout=self.timeout,
         )
 
 
@@ -226,13 +235,30 @@ def check_answers(classifier: Classifier, item: TextInput) -> None:
         answer = classifier.predict_proba([item])
     except ModelError:
         raise
-    except Exception:  # one text the model cannot take is recorded with that text, by the engine
+    except (Exception, SystemExit):  # one text the model cannot take is recorded with that text, by the engine
         return
     if answer.shape != (1, len(classifier.labels)):
         raise ModelError(
             f"The model answered one text with an array of shape {answer.shape}; expected one row with "
             f"a probability for each of {', '.join(classifier.labels)}."
         )
+
+
+def unsteady_answers(classifier: Classifier, inputs: Sequence[TextInput]) -> int:
+    """How many texts a black box that should always answer alike does not answer alike when it is asked twice.
+
+    Nothing is known of texts that it fails on. Networks that are loaded here are not asked: they do answer alike.
+    """
+    if not classifier.deterministic or isinstance(classifier, EncodingClassifier):
+        return 0
+    unsteady = 0
+    for item in inputs:
+        try:
+            first, second = (classifier.predict_proba([item]) for _ in range(2))
+        except (Exception, SystemExit):
+            continue
+        unsteady += not np.allclose(first, second, rtol=0.0, atol=_STEADY, equal_nan=True)
+    return unsteady
 
 
 def tuning_memory(classifier: Classifier) -> TuningMemory | None:

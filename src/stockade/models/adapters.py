@@ -14,6 +14,7 @@ without a scheme and about Python objects. Adapters are imported when they are f
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,6 +55,8 @@ class LoadOptions:
         Whether pickled weights, which can run code, may be opened.
     trust_remote_code : bool
         Whether code that comes with a model may be run.
+    timeout : float, optional
+        How many seconds a call of a Python model may take, which is then asked in a process of its own.
     """
 
     labels: Sequence[str] | None = None
@@ -61,9 +64,12 @@ class LoadOptions:
     device: str | None = None
     allow_pickle: bool = False
     trust_remote_code: bool = False
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         check_outputs(self.outputs)
+        if self.timeout is not None and not 0 < self.timeout < math.inf:
+            raise OptionError(f"--timeout is {self.timeout:g}, expected seconds above 0, such as 10.")
 
 
 class Adapter(Protocol):
@@ -163,6 +169,7 @@ def load_model(
     outputs: str = "probabilities",
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
+    timeout: float | None = None,
 ) -> Classifier:
     """Load the classifier that a reference names, or make one of a Python object.
 
@@ -182,20 +189,35 @@ def load_model(
         Allow pickled weights, which can run code when they are opened.
     trust_remote_code : bool
         Allow a model of the hub to run code of its own.
+    timeout : float, optional
+        How many seconds a call of a Python model may take. It is asked in a process of its own, which is killed when
+        it takes longer, and started anew for the next call.
 
     Returns
     -------
     Classifier
     """
     options = LoadOptions(
-        labels=labels, device=device, outputs=outputs, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code
+        labels=labels,
+        device=device,
+        outputs=outputs,
+        allow_pickle=allow_pickle,
+        trust_remote_code=trust_remote_code,
+        timeout=timeout,
     )
     return load_with(reference, options)
 
 
 def load_with(model: object, options: LoadOptions) -> Classifier:
     """The classifier that a reference or object means, loaded by the adapter that takes it."""
-    return MODEL_ADAPTERS.find(model).load(model, options)
+    adapter = MODEL_ADAPTERS.find(model)
+    if options.timeout is not None and not getattr(adapter, "limits_calls", False):
+        name = str(model) if isinstance(model, str | Path) else type(model).__name__
+        raise OptionError(
+            f"--timeout is for Python models, which may hang; {name} is none: leave the option out, or name a function "
+            "as python:package.module:function."
+        )
+    return adapter.load(model, options)
 
 
 def check_outputs(outputs: str) -> None:

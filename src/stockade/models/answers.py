@@ -1,6 +1,6 @@
 """Reads what a user's function answered, and says in one sentence what is wrong with it.
 
-Understood: arrays, nested lists and tensors of shape [n, C]; n numbers (or [n, 1]), read as the probability
+Understood: arrays, nested lists and tensors of shape [n, C]; n numbers, read as the probability
 of the second of two classes; and lists of `{"label": …, "score": …}` as Hugging Face pipelines give them with
 `top_k=None`. A row with a NaN or an infinite number becomes a row of NaN: that text failed, the others did
 not.
@@ -42,7 +42,11 @@ def read_answer(
     else:
         values = _numbers(answer)
     if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
+        raise ModelError(
+            f"The model answered {texts} texts with shape {values.shape}: one number in each row, and nothing says of "
+            "which class. Answer with a column for each class; if the number is the probability of the second of two "
+            f"classes, answer with shape ({texts},) instead."
+        )
     if values.ndim == 1:
         _check_rows(len(values), texts, f"{len(values)} numbers")
         values = _two_columns(values, outputs)

@@ -6,6 +6,7 @@ The function is called with a list of texts; for pair tasks each of them is a tu
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import importlib
@@ -14,6 +15,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from stockade.core.text import TextInput
 from stockade.core.trust import check_vouched
 from stockade.models.adapters import LoadOptions, check_outputs, load_with
 from stockade.models.answers import read_answer
+from stockade.models.worker import in_worker
 
 _SCHEME = "python:"
 _PROBE = "a plain sentence"
@@ -31,12 +34,18 @@ _PROBE = "a plain sentence"
 class PythonAdapter:
     """Reads `python:package.module:attribute`, and every object that no other adapter takes."""
 
+    limits_calls = True
+
     def matches(self, model: object) -> bool:
         """True for references of the scheme and for objects."""
         return str(model).startswith(_SCHEME) if isinstance(model, str | Path) else True
 
     def load(self, model: object, options: LoadOptions) -> Classifier:
-        """The model itself if it is a `Classifier`, or the function or estimator as one."""
+        """The model itself if it is a `Classifier`, or the function or estimator as one; in a worker, if calls have a
+        time limit.
+        """
+        if options.timeout is not None:
+            return in_worker(model, options, lambda: self._wrap(model, replace(options, timeout=None)))
         if isinstance(model, str | Path):
             imported = import_attribute(str(model))
             return self._wrap(imported, options) if isinstance(imported, str | Path) else load_with(imported, options)
@@ -111,11 +120,24 @@ class CallableClassifier:
         return self._labels
 
     def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
-        """The function's answer, checked; a row of NaN where it holds NaN or infinity."""
-        values, names = read_answer(self._call(list(inputs)), len(inputs), self._labels, self.outputs)
+        """The function's answer, checked; a row of NaN where it holds NaN or infinity.
+
+        What it prints goes to standard error: standard output is for results.
+        """
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                answer = self._call(list(inputs))
+        except SystemExit as left:
+            raise RuntimeError(f"it called sys.exit({left.code!r})") from left
+        values, names = read_answer(answer, len(inputs), self._labels, self.outputs)
         if inputs:
             self._labels = names
         return values
+
+    @property
+    def stated_labels(self) -> tuple[str, ...] | None:
+        """The class names as far as they are known without asking the model."""
+        return self._labels
 
     def fingerprint(self) -> str:
         """A hash of the function's name and source, or of the whole estimator.
@@ -157,7 +179,8 @@ def import_attribute(reference: str) -> Any:
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)  # it stays: the user's function may import its neighbours when it is first called
     try:
-        value: Any = importlib.import_module(module_name)
+        with contextlib.redirect_stdout(sys.stderr):
+            value: Any = importlib.import_module(module_name)
     except ModuleNotFoundError as problem:
         if problem.name and (module_name == problem.name or module_name.startswith(problem.name + ".")):
             raise ModelError(
@@ -166,7 +189,7 @@ def import_attribute(reference: str) -> Any:
         raise ModelError(
             f"The module {module_name} of {reference} needs {problem.name}, which is not installed."
         ) from problem
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise ModelError(
             f"The module {module_name} of {reference} cannot be imported ({type(problem).__name__}: {problem})."
         ) from problem

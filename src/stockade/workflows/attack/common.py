@@ -4,6 +4,7 @@ they end with are, and what can be read from both results.
 
 from __future__ import annotations
 
+import shlex
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -190,6 +191,12 @@ class AttacksResult(Result):
                 reason = next(self.records(name, "error")).reason
                 return f"{name}: all {attack['errors']} examples ended in an error; the first: {reason}"
         return None
+
+    def shortfall(self) -> str | None:
+        """How many texts have no result: a time limit was reached."""
+        if self.summary["complete"]:
+            return None
+        return f"not all texts have a result. Go on with: stockade resume {shlex.quote(str(self.folder))}"
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row per text and attack, with the fields of an export."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import TypeAdapter
 
 from stockade.attacks.constraints import MaxChanged
+from stockade.attacks.trial import NOT_CONFIRMED
 from stockade.core.records import Record
 from stockade.experiment.export import Layout
 from stockade.experiment.inputs import skipped_rows
@@ -86,6 +87,7 @@ class AttackResult(AttacksResult):
             "warnings": [
                 *numbers.warnings_for(attacks, self.labels, unanimous, self._unlimited),
                 *numbers.warnings_of_answers(self.records(self.attacks[0]) if self.attacks else (), self.labelled),
+                *numbers.unsteady_warning(model.get("unsteady", 0), self._unconfirmed if model["deterministic"] else 0),
                 *skipped_rows(self.manifest.inputs["data"]),
             ],
             "classes": {name: numbers.summarise_classes(self.records(name), self.labels) for name in self.attacks}
@@ -102,6 +104,11 @@ class AttackResult(AttacksResult):
         return not self.spec.similarity or all(
             record.similarity is not None for record in self.records(None, "success")
         )
+
+    @property
+    def _unconfirmed(self) -> int:
+        """How many texts fooled the model once, and not when it was asked again."""
+        return sum(record.reason == NOT_CONFIRMED for record in self.records(None, "failed"))
 
     @property
     def _unlimited(self) -> list[str]:

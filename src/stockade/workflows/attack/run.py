@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
@@ -13,7 +14,7 @@ from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.protocols import ClassBoundAttack, Classifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
-from stockade.datasets.examples import ExampleSet, UnlabelledSet, prepare_texts
+from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_texts
 from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
@@ -21,18 +22,19 @@ from stockade.engine.requests import clean_draw
 from stockade.engine.scheduler import Finished, Scheduler, Search
 from stockade.engine.scoring import Scoring
 from stockade.engine.services import innermost
-from stockade.experiment.inputs import describe_data, describe_model, reference_of, tuning_memory
+from stockade.experiment.inputs import describe_data, describe_model, reference_of, tuning_memory, unsteady_answers
 from stockade.experiment.pool import DataPool, ModelPool
 from stockade.experiment.progress import Runtime
 from stockade.experiment.result import Workflow
 from stockade.experiment.store import ResultStore
-from stockade.experiment.workspace import begin
+from stockade.experiment.workspace import MANIFEST, begin, read_manifest
 from stockade.lexicon.neighbours import Neighbours, read_neighbours, use_neighbours
 from stockade.models.language import LanguageModels
 from stockade.models.translation.load import is_translator
 from stockade.workflows.attack.common import measure_similarities, store_searches, unfinished
 from stockade.workflows.attack.result import CODEC, AttackResult
 from stockade.workflows.attack.spec import AttackSpec
+from stockade.workflows.attack.summary import ASKED_TWICE
 
 
 def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> AttackResult:
@@ -84,8 +86,9 @@ def attack_examples(
     neighbours
         The table of word neighbours that attacks use; None is the one that comes with the package.
     """
+    unsteady = _unsteady(folder, resume, classifier, examples)
     inputs = {
-        "model": describe_model(spec.model, classifier),
+        "model": {**describe_model(spec.model, classifier), **({"unsteady": unsteady} if unsteady else {})},
         "data": describe_data(spec.data, examples),
         "neighbours": None if neighbours is None else neighbours.fingerprint(),
     }
@@ -209,6 +212,14 @@ def make_record(
         failed_queries=trial.failed_queries,
         truncated_words=trial.truncated_words,
     )
+
+
+def _unsteady(folder: Path, resume: bool, classifier: Classifier, examples: ExampleSet | UnlabelledSet) -> int:
+    """How many of a few texts the model does not answer alike twice; a resumed job has found that out before."""
+    if resume and (folder / MANIFEST).exists():
+        return int(read_manifest(folder).inputs["model"].get("unsteady", 0))
+    few = islice(cast("Iterable[Example | UnlabelledExample]", examples), ASKED_TWICE)
+    return unsteady_answers(innermost(classifier), [example.text.input for example in few])
 
 
 def _class_index(classifier: Classifier, label: str | None) -> int | None:

@@ -18,6 +18,8 @@ from stockade.core.statistics import below_chance, wilson
 from stockade.experiment.store import Effort
 
 SCHEMA = 1
+ASKED_TWICE = 4
+"""How many texts a black box is asked about twice before it is attacked."""
 _MANY_UNANIMOUS = 0.5
 _FEWEST_ANSWERS = 20
 """With fewer texts nothing is said about what the model has learnt."""
@@ -254,6 +256,27 @@ def _of_attack(name: str, summary: Mapping[str, Any], unlimited: bool) -> Iterab
             f"{name}: the model failed on {summary['failed_queries']:,} queries; the searches went on without those "
             "texts."
         )
+
+
+def unsteady_warning(unsteady: int, unconfirmed: int) -> list[str]:
+    """The warning for a model that is taken to always answer alike and does not; none for others.
+
+    Parameters
+    ----------
+    unsteady
+        How many of a few texts it answered differently when it was asked twice.
+    unconfirmed
+        How many texts that fooled it did not when it was asked again.
+    """
+    if not unsteady and not unconfirmed:
+        return []
+    seen = [f"{unsteady} of {ASKED_TWICE} texts asked twice"] if unsteady else []
+    seen += [f"{unconfirmed} found to fool it that did not do so again"] if unconfirmed else []
+    return [
+        f"The model does not always answer the same text alike ({', '.join(seen)}), so a run cannot be repeated and "
+        "success is partly chance. Give an object with predict_proba, labels and deterministic = False: then a success "
+        "is what fools it in at least half of 20 answers."
+    ]
 
 
 def swapped_labels(right: int, texts: int, labels: Sequence[str]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -112,6 +113,12 @@ class CertifyResult(Result):
             "labelled": self.labelled,
             "methods": methods,
         }
+
+    def shortfall(self) -> str | None:
+        """How many texts have no result: a time limit was reached."""
+        if self.summary["complete"]:
+            return None
+        return f"not all texts have a result. Go on with: stockade resume {shlex.quote(str(self.folder))}"
 
     @property
     def complete(self) -> bool:
