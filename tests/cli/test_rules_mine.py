@@ -55,7 +55,7 @@ def test_rules_are_mined_reported_exported_explained_and_the_job_is_not_run_twic
 def test_word_counts_need_no_model(desk: Path) -> None:
     mined = stockade("rules", "mine", "films.jsonl", "--method", "pmi", "--out", "runs/pmi")
     assert mined.exception is None, mined.output
-    assert "Mined by pmi" in mined.output
+    assert "mined by pmi" in mined.output
 
 
 @pytest.mark.parametrize(

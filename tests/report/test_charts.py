@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from stockade.core.statistics import wilson
-from stockade.report.charts import Point, Series, plot_bars, plot_curves, plot_points, plot_rows
+from stockade.report.charts import Point, Series, plot_bars, plot_curves, plot_histogram, plot_points, plot_rows
 from stockade.report.figures import BLUE, INK, PALETTE, PAPER, RED, draw_panels, draw_plot, shortened
 
 HALF = {"value": 0.5, "low": 0.25, "high": 0.75}
@@ -140,3 +140,15 @@ def test_long_names_are_shortened_in_the_middle() -> None:
     assert len(name) == 48
     assert name.startswith("ranmask:")
     assert name.endswith("ensemble=vote")
+
+
+def test_histograms_share_bins_that_begin_at_whole_numbers() -> None:
+    axes = drawn(lambda axes: plot_histogram(axes, {"a": [1, 1, 2, 100]}, xlabel="words", ylabel="texts"))
+    (patch,) = axes.patches
+    heights = patch.get_xy()[:, 1]
+    assert heights.max() == 3, "1, 1 and 2 are in one bin of five"
+    assert axes.get_ylim()[0] == 0
+    several = drawn(lambda axes: plot_histogram(axes, {"a": [1, 2], "b": [2, 3]}, xlabel="words", ylabel="texts"))
+    assert len(several.patches) == 2
+    assert [patch.get_xy()[0][0] for patch in several.patches] == [1, 1]
+    drawn(lambda axes: plot_histogram(axes, {"a": []}, xlabel="words", ylabel="texts"))

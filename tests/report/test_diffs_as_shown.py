@@ -82,7 +82,8 @@ class Reading(HTMLParser):
 def test_the_page_shows_both_texts_to_the_letter(text: Text) -> None:
     (shown,) = re.findall('<p class="text">(.*)</p>', document(text).to_html(), re.DOTALL)
     reading = Reading(shown, {"del"}, {"ins"})
-    assert (reading.before, reading.after) == (str(text.original), str(text))
+    assert reading.after == str(text)
+    assert reading.before.split() == str(text.original).split(), "blanks that change alone are not marked"
 
 
 @settings(deadline=None)
@@ -91,7 +92,8 @@ def test_a_pipe_shows_both_texts_to_the_letter(text: Text) -> None:
     stream = io.StringIO()
     document(text).to_terminal(Console(file=stream, width=500))
     shown = stream.getvalue().partition("\n\n")[2].removesuffix("\n")
-    assert re.sub(r"\[-(.*?)-\]", r"\1", re.sub(r"\{\+.*?\+\}", "", shown)) == str(text.original)
+    before = re.sub(r"\[-(.*?)-\]", r"\1", re.sub(r"\{\+.*?\+\}", "", shown))
+    assert before.split() == str(text.original).split(), "blanks that change alone are not marked"
     assert re.sub(r"\{\+(.*?)\+\}", r"\1", re.sub(r"\[-.*?-\]", "", shown)) == str(text)
 
 

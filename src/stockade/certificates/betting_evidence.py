@@ -29,6 +29,7 @@ from stockade.core.errors import OptionError
 
 Counted = Literal["votes", "probabilities"]
 _ROUNDING = 1e-9
+_MANY = 1_000_000
 _STORED: Mapping[Counted, str] = {"votes": "<u2", "probabilities": "<f8"}
 """The numbers of a round in a file: the same bytes on every machine."""
 
@@ -213,6 +214,11 @@ def radius_levels(distribution: SmoothingDistribution, rule: Rule) -> tuple[Numb
     return tuple(level for level in (threshold(loss, rule) for loss in distribution.losses()) if level < 1)
 
 
+def _in_short(value: float) -> str:
+    """A wealth as people read it: beyond a million its digits say nothing."""
+    return f"{value:,.2f}" if value < _MANY else f"more than {_MANY:,}"
+
+
 def _multiples(wealth: tuple[float, float]) -> str:
-    peak, last = (f"{rounded_down(value):,.2f}" for value in wealth)
+    peak, last = (_in_short(rounded_down(value)) for value in wealth)
     return f"{last} times what it began with, {peak} at its peak"

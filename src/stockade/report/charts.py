@@ -4,6 +4,7 @@
     plot_curves    lines with bands or bars over numbers             accuracy against the words that may change
     plot_points    points with intervals both ways                   clean against robust accuracy
     plot_bars      bars with intervals                               shares of a whole
+    plot_histogram how often each value occurs                       changed words, queries
 
 Each takes the axes that `draw_plot` or `draw_panels` of `figures` hands out:
 
@@ -13,8 +14,10 @@ Each takes the axes that `draw_plot` or `draw_panels` of `figures` hands out:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import TYPE_CHECKING, Literal
 
 from stockade.report.figures import (
@@ -38,6 +41,7 @@ Interval = Mapping[str, float | None]
 Spread = Literal["band", "bars", "none"]
 Legend = Literal["above", "beside", "none"]
 _SHARES = (-0.02, 1.02)
+_MOST_BINS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +283,40 @@ def plot_bars(
     axes.set_xlim(left=0)
     axes.set_xlabel(xlabel)
     _finish(axes, "none", grid="x")
+
+
+def plot_histogram(axes: Axes, values: Mapping[str, Sequence[float]], *, xlabel: str, ylabel: str) -> None:
+    """How often each value occurs: bars for one series, outlines for several.
+
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    values
+        The numbers of each series, by its name; all share the same bins, which begin at whole numbers.
+    xlabel, ylabel
+        What is counted, and what the counts are of.
+    """
+    everything = [value for series in values.values() for value in series]
+    if everything:
+        low, high = math.floor(min(everything)), math.floor(max(everything)) + 1
+        width = max(1, math.ceil((high - low) / _MOST_BINS))
+        edges = list(range(low, high + width, width))
+        for (name, series), colour in zip(values.items(), cycle(PALETTE), strict=False):
+            one = len(values) == 1
+            axes.hist(
+                list(series),
+                bins=edges,
+                histtype="stepfilled" if one else "step",
+                color=CLEAN if one else colour,
+                linewidth=1.6,
+                label=shortened(name),
+            )
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(ylabel)
+    axes.locator_params(integer=True)
+    axes.set_ylim(bottom=0)
+    _finish(axes, "none", grid="y")
 
 
 def _interval(value: Interval | float | None) -> Interval:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 NoteKind = Literal["info", "warning", "finding", "aside"]
+_FEWEST_SORTED = 3
 SpanStyle = Literal["plain", "code", "strong"]
 
 
@@ -192,6 +193,11 @@ class Table:
     def is_numeric(self, column: int) -> bool:
         """Whether a column is aligned right."""
         return column > 0 if self.numeric is None else column in self.numeric
+
+    @property
+    def is_sortable(self) -> bool:
+        """Whether a reader can sort the rows: there are several, and none stands under the name of another."""
+        return not self.grouped and len(self.rows) >= _FEWEST_SORTED
 
     def previewed(self) -> Table:
         """The table with as many rows as its preview has, and how many there are in its caption."""

@@ -105,10 +105,14 @@ class Example:
         Drawn below the text.
     notes
         Sentences below the text; the first in ink, the others soft.
+    explained
+        Sentences for those who want to know exactly, folded away on the page and left out elsewhere.
     versions
         The same text in other versions, one below the other.
     facets
         The values that `Filter`s ask for, by their key.
+    values
+        Numbers that examples can be sorted by, by their name.
     """
 
     text: Marked
@@ -120,8 +124,10 @@ class Example:
     premise: str | None = None
     bar: Bar | None = None
     notes: Sequence[str] = ()
+    explained: Sequence[str] = ()
     versions: Sequence[Version] = ()
     facets: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +155,13 @@ class Examples:
         How many of each label the terminal, Markdown and notebooks show.
     more
         A sentence at the end, such as how many did not fit.
+    sorts
+        The names of the values that a reader can sort by, the largest first.
     """
 
     items: Sequence[Example]
     filters: Sequence[Filter] = ()
+    sorts: Sequence[str] = ()
     search: bool = False
     preview: int = 5
     more: str = ""
@@ -173,6 +182,8 @@ class Examples:
         return tuple(dict.fromkeys(item.facets[key] for item in self.items if key in item.facets))
 
 
+CHANGED, QUERIES, SIMILARITY = "changed words", "queries", "similarity"
+"""What the results of attacks can be sorted by."""
 TONES: Mapping[Status, Tone] = {"success": "bad", "failed": "good", "error": "warning", "skipped": "soft"}
 """The colour of a status: what the attack reached is bad."""
 
@@ -200,7 +211,14 @@ def record_example(record: Record, *, labelled: bool = True) -> Example:
         premise=record.premise,
         notes=(record.reason,) if record.reason else (),
         facets={"status": record.status, "attack": record.attack},
+        values={name: value for name, value in _values(record) if value is not None},
     )
+
+
+def _values(record: Record) -> Iterator[tuple[str, float | None]]:
+    yield CHANGED, record.perturbed_percent
+    yield QUERIES, record.queries
+    yield SIMILARITY, record.similarity
 
 
 def _verdict(prediction: str | None, scores: Sequence[float] | None) -> str:

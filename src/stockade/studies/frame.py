@@ -326,11 +326,18 @@ def study_document(
     opening += [Note(warning, kind="warning") for warning in result.warnings]
     closing = (Heading("Manifest"), Details(result.name, indented(result.manifest.described())))
     return Document(
-        title=f"Study {result.study}: {result.name}",
+        title=_title(result),
         about=about,
         blocks=(*opening, *map(_drawn_once, blocks), *closing),
         data=result.summary,
     )
+
+
+def _title(result: StudyResult[Any]) -> str:
+    """The study, and how many claims of its paper are held here."""
+    verdicts = [claim.verdict for claim in result.claims]
+    counted = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ("held", "not held", "undecided"))
+    return f"Study {result.study}: of {len(verdicts)} claims {counted}" if verdicts else f"Study {result.study}"
 
 
 def _drawn_once(block: Block) -> Block:

@@ -29,6 +29,9 @@ from stockade.training.objective import Batch, Objective, logits_of, validation_
 from stockade.training.options import Schedule, TrainingOptions
 from stockade.training.state import Evaluation, State
 
+_MOST_CONFUSED = 50
+"""Which classes are taken for which is kept up to so many classes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
@@ -171,19 +174,24 @@ def _progress(training: Training, state: State, loss: float, finished: bool = Fa
 
 @torch.inference_mode()
 def evaluate_classes(model: nn.Module, texts: Batches, objective: Objective, classes: int) -> Evaluation:
-    """The mean cross-entropy of validation texts, and how many of each class are right.
+    """The mean cross-entropy of validation texts, and how many of each class are given to each class.
 
     The texts are those that a defense shows to the model when it is asked (`objective.validation_batch`).
     """
     model.eval()
-    loss, right = 0.0, np.zeros(classes, dtype=np.int64)
+    loss, given = 0.0, np.zeros(classes * classes, dtype=np.int64)
     for batch in texts.by_length():
         logits = logits_of(model(**validation_batch(objective, batch).tensors))
         loss += float(functional.cross_entropy(logits, batch.labels, reduction="sum"))
-        hits = batch.labels[logits.argmax(1) == batch.labels].cpu()
-        right += np.bincount(hits.numpy(), minlength=classes)
-    totals = np.bincount(texts.labels, minlength=classes)
-    return Evaluation(loss / len(texts.inputs), tuple(map(int, right)), tuple(map(int, totals)))
+        pairs = (batch.labels * classes + logits.argmax(1)).cpu()
+        given += np.bincount(pairs.numpy(), minlength=classes * classes)
+    confusion = given.reshape(classes, classes)
+    return Evaluation(
+        loss / len(texts.inputs),
+        tuple(confusion.diagonal().tolist()),
+        tuple(np.bincount(texts.labels, minlength=classes).tolist()),
+        confusion=tuple(map(tuple, confusion.tolist())) if classes <= _MOST_CONFUSED else (),
+    )
 
 
 @torch.inference_mode()

@@ -336,3 +336,36 @@ def test_exported_columns_are_those_of_a_row() -> None:
         assert tuple(row) == LAYOUT.columns
         nested = {name for name, value in row.items() if isinstance(value, dict | list)}
         assert nested <= set(LAYOUT.nested)
+
+
+def test_the_title_says_what_is_proved(votes: CertifyResult) -> None:
+    assert certify_document([votes]).title == "50.0 % of the texts are certified at radius 1 or more"
+    none = certify_votes([ROWS[3]])
+    assert certify_document([none]).title == "No text is certified against any change, 100.0 % in their class alone"
+
+
+def test_a_radius_of_zero_has_not_the_green_of_a_certificate(votes: CertifyResult) -> None:
+    by_radius = {certificate.radius: certificate_example(votes, certificate) for certificate in votes.records()}
+    assert (by_radius[1].status, by_radius[1].tone) == ("certified", "good")
+    right = next(certificate for certificate in votes.records() if certificate.radius == 0 and certificate.correct)
+    shown = certificate_example(votes, right)
+    assert (shown.status, shown.tone) == ("class only", "soft")
+    assert shown.facets["status"] == "certified", "it is found by its status all the same"
+
+
+def test_how_a_certificate_was_computed_is_folded_away_and_has_no_endless_numbers() -> None:
+    sure = [(" ".join(["plain"] * 40), "negative")]
+    result = st.certify(st.defend(VICTIM, "ranmask", rate=0.7), sure, "ranmask-gap:most=2000")
+    (certificate,) = result.records()
+    example = certificate_example(result, certificate)
+    assert len(example.notes) == 1
+    assert not re.search(r"\bbet\b|antithetic|randomizer", example.notes[0])
+    assert example.explained
+    document = certify_document([result])
+    page = document.to_html()
+    folded = "".join(re.findall(r'<details class="explained">.*?</details>', page, re.DOTALL))
+    assert all(sentence.partition(" ")[0] in folded for sentence in example.explained)
+    plain = page.replace(folded, "").partition("<main>")[2].partition('id="manifest"')[0]
+    assert not re.search(r"the bet |antithetic|randomizer", plain)
+    assert not re.search(r"\d{1,3}(,\d{3}){4,}", page.partition('id="manifest"')[0]), "no number of a trillion and more"
+    assert "antithetic" not in document.to_markdown().partition("## Manifest")[0]

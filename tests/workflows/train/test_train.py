@@ -10,6 +10,7 @@ from transformers import AutoModelForSequenceClassification
 
 import stockade as st
 from stockade.core.errors import DataError, ModelError, OptionError, RunError
+from stockade.report.heat_map import HeatMap
 from stockade.workflows.train.result import TrainResult
 from tests.training.tiny import BAD, GOOD, OPTIONS, build, rows, train_tiny
 
@@ -114,3 +115,18 @@ def test_from_python(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match=r'no training option "arch".*Did you mean "architecture"'):
         st.train(rows(), arch="CNN-W-Random-1", out=tmp_path / "n")
     assert not (tmp_path / "n").exists()
+
+
+def test_the_page_says_how_good_it_is_and_which_class_is_taken_for_which(trained: TrainResult) -> None:
+    document = trained.document()
+    assert document.title.endswith(" is right on 100.0 % of the validation texts")
+    confusion = trained.best.validation.confusion
+    assert [sum(row) for row in confusion] == list(trained.best.validation.totals)
+    assert [row[at] for at, row in enumerate(confusion)] == list(trained.best.validation.right)
+    (heat_map,) = [block for block in document.blocks if isinstance(block, HeatMap)]
+    assert heat_map.values == ((1.0, 0.0), (0.0, 1.0))
+    markdown = document.to_markdown().partition("<summary>Options")[0]
+    assert "## By class" in markdown
+    assert "**Which class is taken for which**" in markdown
+    assert "learning_rate" not in markdown, "options are folded away"
+    assert trained.best == st.load(trained.folder).best  # type: ignore[attr-defined]

@@ -8,11 +8,11 @@ from statistics import median
 from typing import Any
 
 from stockade.core.records import Status
-from stockade.report.charts import Series, plot_rows
+from stockade.report.charts import Series, plot_histogram, plot_rows
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
-from stockade.report.examples import Example, Examples, Filter, record_example
-from stockade.report.figures import CLEAN, ROBUST, draw_plot
-from stockade.report.numbers import number, percent
+from stockade.report.examples import CHANGED, QUERIES, SIMILARITY, Example, Examples, Filter, record_example
+from stockade.report.figures import CLEAN, ROBUST, draw_panels, draw_plot
+from stockade.report.numbers import NOT_AVAILABLE, number, percent, plain_percent
 from stockade.report.render_json import indented
 from stockade.workflows.attack.result import AttackResult
 from stockade.workflows.attack.summary import mostly_untried
@@ -53,6 +53,7 @@ def attack_document(results: Sequence[AttackResult]) -> Document:
     for result in results:
         blocks += _numbers(result, several)
     blocks.append(Plot(lambda: accuracy_plot(results), "Accuracy on clean texts and under attack.", "attacks"))
+    blocks += _effort(results)
     blocks.append(Heading("Examples"))
     for result in results:
         if several:
@@ -61,11 +62,89 @@ def attack_document(results: Sequence[AttackResult]) -> Document:
     blocks.append(Heading("Manifest"))
     blocks += [Details(result.name, indented(result.manifest.described())) for result in results]
     return Document(
-        title=", ".join(result.name for result in results),
-        about="Attack report.",
+        title=_title(results),
+        about=f"Attack report of {', '.join(result.name for result in results)}.",
         blocks=tuple(blocks),
         data=results[0].summary if not several else [result.summary for result in results],
     )
+
+
+def _title(results: Sequence[AttackResult]) -> str:
+    """The result in a line: what the strongest attack does."""
+    measured = [
+        (numbers["success_rate"]["value"], result, attack)
+        for result in results
+        for attack, numbers in result.summary["attacks"].items()
+        if numbers["attacked"]
+    ]
+    if not measured:
+        return "No text was attacked"
+    rate, result, attack = max(measured, key=lambda entry: entry[0])
+    what = "texts" if all(result.labelled for result in results) else "predictions"
+    verb = "fools" if what == "texts" else "changes"
+    of_run = f" of {result.name}" if len(results) > 1 else ""
+    return f"{attack} {verb} {plain_percent(rate, 0)} of the {what}{of_run}"
+
+
+def _effort(results: Sequence[AttackResult]) -> Iterator[Block]:
+    """How many words were changed and how many queries it took, as histograms and in numbers."""
+    changed, queries = _by_attack(results, "success"), _by_attack(results)
+    if not any(queries.values()):
+        return
+    yield Plot(
+        lambda: effort_plot(changed, queries),
+        "How many words were changed in the texts that fool the model, and how many queries each attacked text took.",
+        "effort",
+    )
+    rows = [
+        (name, *_quantiles([edits for edits, _ in changed[name]]), *_quantiles([asked for _, asked in values]))
+        for name, values in queries.items()
+    ]
+    columns = ("attack", "changed words, median", "90 %", "most", "queries, median", "90 %", "most")
+    yield Details("Changed words and queries in numbers", (Table(columns, tuple(rows)),))
+
+
+def _by_attack(results: Sequence[AttackResult], status: Status | None = None) -> dict[str, list[tuple[int, int]]]:
+    """Changed words and queries of each text that was attacked, by run and attack."""
+    several = len(results) > 1
+    return {
+        f"{result.name}: {attack}" if several else attack: [
+            (len(record.edits), record.queries)
+            for record in result.records(attack, status)
+            if record.status in ("success", "failed")
+        ]
+        for result in results
+        for attack in result.attacks
+    }
+
+
+def _quantiles(values: Sequence[int]) -> tuple[str, str, str]:
+    if not values:
+        return NOT_AVAILABLE, NOT_AVAILABLE, NOT_AVAILABLE
+    ordered = sorted(values)
+    at_ninety = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
+    return f"{median(ordered):g}", f"{at_ninety:,}", f"{ordered[-1]:,}"
+
+
+def effort_plot(
+    changed: Mapping[str, Sequence[tuple[int, int]]], queries: Mapping[str, Sequence[tuple[int, int]]]
+) -> str:
+    """Two histograms side by side, with a line for each attack: changed words, and queries.
+
+    Parameters
+    ----------
+    changed
+        Changed words and queries of the texts that fool the model, by attack.
+    queries
+        The same of all texts that were attacked.
+    """
+    words = {name: [edits for edits, _ in values] for name, values in changed.items()}
+    asked = {name: [number for _, number in values] for name, values in queries.items()}
+    panels = [
+        lambda axes: plot_histogram(axes, words, xlabel="changed words", ylabel="texts"),
+        lambda axes: plot_histogram(axes, asked, xlabel="queries", ylabel="texts"),
+    ]
+    return draw_panels("effort", (8.2, 2.9), panels, columns=2, legend=len(words) > 1)
 
 
 def _numbers(result: AttackResult, several: bool) -> Iterator[Block]:
@@ -196,4 +275,4 @@ def _examples(result: AttackResult) -> Examples:
         left_out += numbers["n"] + numbers["errors"] - len(chosen)
     more = f"{left_out:,} more examples are in the run: stockade export {result.folder}" if left_out else ""
     filters = (Filter("status", "Status", selected="success"), Filter("attack", "Attack"))
-    return Examples(items=items, filters=filters, search=True, more=more)
+    return Examples(items=items, filters=filters, sorts=(CHANGED, QUERIES, SIMILARITY), search=True, more=more)

@@ -202,12 +202,12 @@ def warnings_of_answers(records: Iterable[Record], labelled: bool) -> list[str]:
     if labelled:
         right = sum(record.label == record.original_prediction for record in answered)
         truth = Counter(record.label for record in answered)
-        predicted = Counter(record.original_prediction for record in answered)
+        predicted = Counter(record.original_prediction or "" for record in answered)
         warnings += majority_warning(right, truth, predicted)
     return warnings
 
 
-def majority_warning(right: int, truth: Mapping[str, int], predicted: Mapping[str | None, int]) -> list[str]:
+def majority_warning(right: int, truth: Mapping[str, int], predicted: Mapping[str, int]) -> list[str]:
     """The warning for a model that is hardly better than always saying the most frequent class; none for others.
 
     Parameters

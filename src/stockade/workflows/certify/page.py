@@ -49,7 +49,12 @@ _RADII = (
     "The band holds at all radii at once with probability 95 %, for texts like these; it does not speak of the "
     "probability that a certificate is wrong."
 )
-_TEXTS = "Underlined: words of which any d may be changed. The bar shows how much of the text that is."
+_TEXTS = (
+    "Underlined: words of which any d may be changed. The bar shows how much of the text that is. Class only: the "
+    "radius is 0, it is proved which class wins, and nothing is proved of changed texts."
+)
+_RADIUS, _WORDS, _COPIES = "radius", "words", "copies"
+"""What texts can be sorted by."""
 _TONES: Mapping[str, Tone] = {"certified": "good", "claimed": "bad", "abstained": "plain", "error": "warning"}
 
 
@@ -75,11 +80,24 @@ def certify_document(results: Sequence[CertifyResult]) -> Document:
     blocks.append(Heading("Manifest"))
     blocks += [Details(result.name, indented(result.manifest.described())) for result in results]
     return Document(
-        title=f"Certificates: {', '.join(result.name for result in results)}",
-        about="Certification report.",
+        title=_title(methods),
+        about=f"Certification report of {', '.join(result.name for result in results)}.",
         blocks=tuple(blocks),
         data=results[0].summary if not several else [result.summary for result in results],
     )
+
+
+def _title(methods: Sequence[MethodNumbers]) -> str:
+    """The result in a line: how many texts are proved to keep their class when something is changed."""
+    proving = [method for method in methods if method.numbers["sound"] and method.numbers["n"]]
+    if not proving:
+        return "Nothing is certified"
+    best = max(proving, key=lambda method: method.point(1)["value"] or 0.0)
+    share, classes = best.point(1)["value"], best.point(0)["value"]
+    by = f" ({best.name})" if len(methods) > 1 else ""
+    if share:
+        return f"{plain_percent(share)} of the texts are certified at radius 1 or more{by}"
+    return f"No text is certified against any change, {plain_percent(classes)} in their class alone{by}"
 
 
 def _findings(result: CertifyResult, several: bool) -> Iterator[Block]:
@@ -286,8 +304,13 @@ def _texts(result: CertifyResult) -> Examples:
         items += [certificate_example(result, certificate) for certificate in chosen]
         left_out += numbers["n"] - len(chosen)
     more = f"{left_out:,} more texts are in the run: stockade export {result.folder}" if left_out else ""
-    filters = (Filter("method", "Method"), Filter("status", "Status"), Filter("class", "Class"))
-    return Examples(items=items, filters=filters, search=True, more=more)
+    filters = (
+        Filter("method", "Method"),
+        Filter("status", "Status"),
+        Filter("radius", "Radius"),
+        Filter("class", "Class"),
+    )
+    return Examples(items=items, filters=filters, sorts=(_RADIUS, _WORDS, _COPIES), search=True, more=more)
 
 
 def certificate_example(result: CertifyResult, certificate: Certificate) -> Example:
@@ -308,20 +331,32 @@ def certificate_example(result: CertifyResult, certificate: Certificate) -> Exam
     wrong = radius is not None and certificate.label is not None and not certificate.correct
     return Example(
         text=[Word(word, mark) for word, mark in zip(shown, _marks(result, certificate, len(words)), strict=False)],
-        status=certificate.status,
-        tone="bad" if wrong else _TONES[certificate.status],
+        status=_status(certificate),
+        tone="bad" if wrong else "soft" if radius == 0 else _TONES[certificate.status],
         label=certificate.method,
         verdict=verdict,
         details=details,
         premise=certificate.premise,
         bar=_bar(result, certificate) if radius else None,
-        notes=[f"{statement(certificate, method)}.", *_explained(result, certificate)],
+        notes=[f"{statement(certificate, method)}."],
+        explained=_explained(result, certificate),
+        values={
+            _RADIUS: -1 if radius is None else radius,
+            _WORDS: certificate.words,
+            _COPIES: certificate.copies,
+        },
         facets={
             "method": certificate.method,
             "status": certificate.status,
+            "radius": "none" if radius is None else str(radius),
             "class": "none" if radius is None or certificate.label is None else "wrong" if wrong else "right",
         },
     )
+
+
+def _status(certificate: Certificate) -> str:
+    """The status in words; a radius of 0 says which class wins, and nothing of changed texts."""
+    return "class only" if certificate.status == "certified" and certificate.radius == 0 else certificate.status
 
 
 def _marks(result: CertifyResult, certificate: Certificate, words: int) -> tuple[bool, ...]:

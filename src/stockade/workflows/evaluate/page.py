@@ -44,7 +44,22 @@ def evaluation_document(result: EvaluateResult) -> Document:
         *_cells(result),
         Details("How it was made", indented(made_with)),
     ]
-    return Document(title=f"Evaluation {result.name}", about=about(summary), blocks=blocks, data=summary)
+    return Document(
+        title=_title(analysis), about=f"Evaluation {result.name}: {about(summary)}", blocks=blocks, data=summary
+    )
+
+
+def _title(analysis: Analysis) -> str:
+    """The result in a line: the best worst case, or that of the only model."""
+    rows = [row for row in analysis.measured if row.worst.robust_accuracy.value is not None]
+    if not rows:
+        return "Nothing could be measured"
+    in_full = [row for row in rows if row.worst.complete] or rows
+    best = max(in_full, key=lambda row: row.worst.robust_accuracy.value or 0.0)
+    at_best = "At best " if len(rows) > 1 else ""
+    around = "without a defense" if best.defense == NONE else f"in {best.defense}"
+    share = bounded(best.worst).text
+    return f"{at_best}{share} of the texts survive every attack ({best.model} {around})"
 
 
 def about(summary: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from stockade.core.records import Record, Status
 from stockade.experiment.export import Layout
 from stockade.experiment.result import REPORT
 from stockade.report.document import Cell, Details, Heading, Note, Table
-from stockade.report.examples import Example, Examples, Filter, record_example
+from stockade.report.examples import CHANGED, QUERIES, Example, Examples, Filter, record_example
 from stockade.report.numbers import number
 from stockade.workflows.attack.result import LAYOUT, as_row
 from stockade.workflows.evaluate.grid import CellKey
@@ -83,7 +83,7 @@ def example_blocks(result: EvaluateResult) -> Iterator[Heading | Examples | Note
         return
     filters = (Filter("row", "Model and defense"), Filter("attack", "Attack"), Filter("view", "View"))
     more = f"At most {_PER_CELL} texts of each cell; all of them: stockade export {result.folder} --cells"
-    yield Examples(items=items, filters=filters, search=True, preview=2, more=more)
+    yield Examples(items=items, filters=filters, sorts=(CHANGED, QUERIES), search=True, preview=2, more=more)
 
 
 def cell_table(result: EvaluateResult) -> Details | None:

@@ -32,9 +32,9 @@ def mine_document(result: MineResult) -> Document:
     models = ", ".join(result.members)
     with_models = (", with ", code(models)) if models else ()
     return Document(
-        title=f"Replacement rules in {result.name}",
+        title=f"{count(len(rules), 'replacement rule')} found" if result.complete else "Replacement rules so far",
         about=(
-            f"Mined by {summary['method']} from ",
+            f"{result.name}, mined by {summary['method']} from ",
             code(summary["data"]),
             f", {count(summary['texts'], 'text')}",
             *with_models,

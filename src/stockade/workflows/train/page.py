@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from stockade.core.statistics import wilson
 from stockade.defenses.registry import DEFENSES
-from stockade.report.document import Block, Details, Document, Note, Plot, Table, code
+from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
 from stockade.report.figures import CLEAN, INK, RED, bare, draw_plot, legend_above
-from stockade.report.numbers import count, number, percent
+from stockade.report.heat_map import HeatMap
+from stockade.report.numbers import NOT_AVAILABLE, count, number, percent, percent_cell, plain_percent
 from stockade.report.render_json import indented
+from stockade.workflows.attack.summary import majority_warning
 from stockade.workflows.train.result import TrainResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_RELOAD_SECONDS = 5
+_RELOAD_SECONDS, _MOST_SHOWN = 5, 30
 
 
 def training_document(result: TrainResult) -> Document:
@@ -43,16 +47,76 @@ def training_document(result: TrainResult) -> Document:
     ]
     columns = ("epoch", "training loss", "validation loss", f"validation {measure}", "seconds")
     blocks.append(Table(columns, tuple(rows), numeric=range(5)))
+    blocks += _classes(result) if epochs else []
     options = [(name, str(value)) for name, value in result.manifest.spec["options"].items()]
     blocks.append(Details("Options", (Table(("option", "value"), tuple(options)),)))
     blocks.append(Details("Manifest", indented(result.manifest.described())))
     return Document(
-        title=f"{result.spec.name} in {result.name}",
-        about=("Training on ", code(summary["data"]), f", {count(len(epochs), 'epoch')}, {result.seconds:.0f} seconds"),
+        title=_title(result),
+        about=(
+            code(result.spec.name),
+            f" in {result.name}, trained on ",
+            code(summary["data"]),
+            f", {count(len(epochs), 'epoch')}, {result.seconds:.0f} seconds",
+        ),
         blocks=tuple(blocks),
         data=summary,
         refresh_seconds=None if result.complete else _RELOAD_SECONDS,
     )
+
+
+def _title(result: TrainResult) -> str:
+    """The result in a line."""
+    if not result.history:
+        return f"{result.spec.name} has not finished an epoch yet"
+    validation = result.best.validation
+    if validation.bleu is not None:
+        return f"{result.spec.name}: BLEU {validation.bleu:.1f}"
+    if validation.accuracy is None:
+        return f"{result.spec.name}: validation loss {validation.loss:.4f}"
+    return f"{result.spec.name} is right on {plain_percent(validation.accuracy)} of the validation texts"
+
+
+def _classes(result: TrainResult) -> Iterator[Block]:
+    """What the saved weights do with the texts of each class: a warning, the classes, and which is taken for which."""
+    validation, classes = result.best.validation, result.classes
+    if not validation.totals or len(classes) != len(validation.totals):
+        return
+    confusion = validation.confusion
+    predicted = [sum(row[at] for row in confusion) for at in range(len(classes))] if confusion else []
+    yield Heading("By class")
+    truth = {name: total for name, total in zip(classes, validation.totals, strict=True) if total}
+    given = dict(zip(classes, predicted, strict=True)) if predicted else {}
+    warnings = majority_warning(sum(validation.right), truth, given) if given else []
+    yield from (Note(warning, kind="warning") for warning in warnings)
+    rows = [
+        (
+            name,
+            f"{total:,}",
+            f"{given[name]:,}" if given else NOT_AVAILABLE,
+            percent_cell(wilson(right, total)),
+            percent_cell(wilson(right, given[name] if given else 0)),
+        )
+        for name, right, total in zip(classes, validation.right, validation.totals, strict=True)
+    ]
+    caption = (
+        f"On the validation texts, after epoch {result.best.number}. Recall: right, of the texts of the class. "
+        "Precision: right, of the texts that were given the class. 95 % Wilson intervals."
+    )
+    yield Table(("class", "texts", "predicted", "recall", "precision"), rows, caption=caption)
+    if confusion and len(classes) <= _MOST_SHOWN:
+        yield HeatMap(
+            rows=classes,
+            columns=classes,
+            values=tuple(tuple(_share(cell, row) for cell in row) for row in confusion),
+            title="Which class is taken for which",
+            caption="Rows are true classes, columns predictions; each number is a share of its row, in percent.",
+            hovers=tuple(tuple(f"{cell:,} of {sum(row):,} texts" for cell in row) for row in confusion),
+        )
+
+
+def _share(cell: int, row: Sequence[int]) -> float | None:
+    return cell / sum(row) if sum(row) else None
 
 
 def _finding(result: TrainResult) -> str:

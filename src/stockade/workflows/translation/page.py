@@ -55,11 +55,25 @@ def translation_document(results: Sequence[TranslationResult]) -> Document:
     blocks.append(Heading("Manifest"))
     blocks += [Details(result.name, indented(result.manifest.described())) for result in results]
     return Document(
-        title=", ".join(result.name for result in results),
-        about="Attacks on a translator." if not several else "Attacks on translators.",
+        title=_title(results),
+        about=f"Attacks on {'translators' if several else 'a translator'}: {', '.join(r.name for r in results)}.",
         blocks=tuple(blocks),
         data=results[0].summary if not several else [result.summary for result in results],
     )
+
+
+def _title(results: Sequence[TranslationResult]) -> str:
+    """The result in a line: what the attack that costs most BLEU does."""
+    measured = [
+        (numbers["bleu"]["after"]["value"] - numbers["bleu"]["before"]["value"], numbers["bleu"], attack)
+        for result in results
+        for attack, numbers in result.summary["attacks"].items()
+        if numbers["attacked"] and numbers["bleu"] is not None
+    ]
+    if not measured:
+        return "No sentence was attacked"
+    _, bleu, attack = min(measured, key=lambda entry: entry[0])
+    return f"{attack} takes BLEU from {bleu['before']['value']:.1f} to {bleu['after']['value']:.1f}"
 
 
 def _numbers(result: TranslationResult, several: bool) -> Iterator[Block]:

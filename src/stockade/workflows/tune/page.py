@@ -32,7 +32,9 @@ def tune_document(result: TuneResult) -> Document:
         trial_table(result),
         Details("Manifest", indented(result.manifest.described())),
     ]
-    return Document(title=f"Search {result.name}", about=about(result), blocks=blocks, data=result.summary)
+    best = result.best
+    title = "No trial could be rated" if best is None else f"{result.best_defense} is the best of the trials"
+    return Document(title=title, about=f"Search {result.name}: {about(result)}", blocks=blocks, data=result.summary)
 
 
 def _findings(result: TuneResult) -> Iterator[Note]:
