@@ -54,7 +54,8 @@ def test_certify_verify_report_show_and_export(stockade: Stockade, stockade_proc
     shown = " ".join(stockade("show", "runs/c", "--method", "ranmask-gap", "--limit", "100").stdout.split())
     for row in rows:
         verdict = row["status"] if row["radius"] is None else f"{row['predicted']}, radius {row['radius']}"
-        block = f"ranmask-gap {row['status']} {verdict} (example {row['id']}, true class {row['label']},"
+        status = "class only" if row["radius"] == 0 else row["status"]
+        block = f"ranmask-gap {status} {verdict} (example {row['id']}, true class {row['label']},"
         assert block in shown
         text = shown[shown.index(block) :]
         assert text.index(row["text"]) < text.index(f"{row['statement']}.")
@@ -161,7 +162,7 @@ def test_commands_refuse_what_does_not_belong_to_the_run() -> None:
     assert "a (attack), c (certify)" in mixed
     for command in ("show", "export"):
         assert 'Did you mean "ranmask-gap"?' in refusal(command, "c", "--method", "ranmask-gab")
-        assert "which is not a single attack: leave it out" in refusal(command, "c", "--attack", "deepwordbug")
+        assert "which is not an attack: leave it out" in refusal(command, "c", "--attack", "deepwordbug")
         assert "which holds no certificates: leave it out" in refusal(command, "a", "--method", "ranmask-gap")
         assert "no attack in this run" in refusal(command, "a", "--attack", "pwws")
     assert "(found: certified, claimed, abstained, error, all)" in refusal("show", "c", "--status", "success")
