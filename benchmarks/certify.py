@@ -1,7 +1,8 @@
 """Certified accuracy at each radius, and forward passes per text, of every way to certify, side by side.
 
     python benchmarks/certify.py TRAIN TEST --arch CNN-W-GloVe-1 --rate 0.7 [--texts 200] [--alpha 0.05] \\
-        [--methods ranmask partition deletion …] [--glove FILE] [--out FOLDER] [--json FILE]
+        [--groups 8] [--overlap 4] [--mean-kept 5] [--methods ranmask position-partition deletion …] \\
+        [--glove FILE] [--out FOLDER] [--json FILE]
 
 One model is trained for each kind of defense. For random masking the votes of 1,000 + 5,000 independent masked copies
 of each test text, and of as many antithetic groups as are asked for, are drawn once and kept in --out; every sampled
@@ -50,10 +51,19 @@ BETTING = ("ranmask-gap", "ranmask-lf", "ranmask-gap:choose=label")
 DEFENSES = {
     "ranmask": "ranmask:rate={rate}",
     "position-partition": "partition:groups={groups}",
+    "overlapping-partition": "partition:groups={groups},overlap={overlap}",
     "hash-partition": "partition:by=hash,groups={groups}",
+    "overlapping-hash": "partition:by=hash,groups={groups},overlap={overlap}",
     "deletion": "deletion:kept_chance={kept}",
+    "adaptive-deletion": "deletion:kept_chance=0.5,mean_kept={mean}",
     "safer": "safer",
 }
+METHODS = {
+    "overlapping-partition": "position-partition",
+    "overlapping-hash": "hash-partition",
+    "adaptive-deletion": "deletion",
+}
+"""The method of a defense whose name is not that of its method."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,13 @@ class Replayed:
 
 
 def defense_of(options: argparse.Namespace, name: str) -> str:
-    return DEFENSES[name].format(rate=options.rate, groups=options.groups, kept=round(1 - options.rate, 3))
+    return DEFENSES[name].format(
+        rate=options.rate,
+        groups=options.groups,
+        overlap=options.overlap,
+        kept=round(1 - options.rate, 3),
+        mean=options.mean_kept,
+    )
 
 
 def trained(options: argparse.Namespace, name: str) -> Path:
@@ -272,7 +288,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "ranmask-exact, real", real(options, folder, "ranmask-exact")
     for name in DEFENSES:
         if name != "ranmask" and name in options.methods:
-            yield f"{name}, real", real(options, trained(options, name), name)
+            yield f"{name}, real", real(options, trained(options, name), METHODS.get(name, name))
 
 
 def with_labels(method: SampledMethod, logs: Sequence[Log], classes: int) -> dict[str, Any]:
@@ -304,6 +320,8 @@ def main() -> None:
     parser.add_argument("--arch", default="CNN-W-Random-1")
     parser.add_argument("--rate", type=float, default=0.7)
     parser.add_argument("--groups", type=int, default=10)
+    parser.add_argument("--overlap", type=int, default=4)
+    parser.add_argument("--mean-kept", type=float, default=5.0)
     parser.add_argument("--texts", type=int, default=200)
     parser.add_argument("--alpha", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)

@@ -151,6 +151,33 @@ def partition_radius(counts: Sequence[int], chosen: int) -> int | None:
     return min(leads) // 2 if min(leads) >= 0 else None
 
 
+def overlapping_radius(votes: Sequence[int], offsets: Sequence[int], chosen: int, classes: int) -> int | None:
+    """The same for groups that overlap: how many cells may change before the winner does.
+
+    Wang et al. (2022, Finite aggregation) for training sets. There are as many groups as cells, and group i is made of
+    the cells i + o for each of the offsets o, counted in a circle. So a change in cell k alters the votes of the
+    groups k - o only. An altered group that voted for c may take 2 from the lead of c over j, one that voted for j
+    nothing, any other, and one without words (-1), at most 1. The changes in a set of cells take no more than the sum
+    over these cells of what each can take (groups that several of them alter are counted more than once), and d cells
+    no more than the d that can take most: c still wins if its lead, less 1 if j comes first, is at least that, for
+    every j. By position a substitution is in one cell, by hash an insertion or a deletion in one and a substitution in
+    two. No chance of failure. None: `chosen` does not win.
+    """
+    _check_chosen(classes, chosen)
+    cast = np.array(votes)
+    radius = len(cast)
+    for other in range(classes):
+        if other == chosen:
+            continue
+        lead = int((cast == chosen).sum() - (cast == other).sum()) - (other < chosen)
+        if lead < 0:
+            return None
+        each = np.where(cast == chosen, 2, np.where(cast == other, 0, 1))
+        of_cells = np.sort(np.sum([np.roll(each, offset) for offset in offsets], axis=0))[::-1]
+        radius = min(radius, int((np.cumsum(of_cells) <= lead).sum()))
+    return radius
+
+
 def sampled_coverage_radius(
     errors: int, hidden_errors: Sequence[int], copies: int, losses: Sequence[Number], alpha: float
 ) -> int | None:

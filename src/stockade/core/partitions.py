@@ -51,6 +51,32 @@ def position_groups(words: int, groups: int, layout: Layout) -> Keep:
     return keep
 
 
+def cell_offsets(cells: int, overlap: int) -> tuple[int, ...]:
+    """Which of so many cells the first of overlapping groups is made of; those of group i are the same, i further on.
+
+    As far as can be, no two groups share more than one cell: differences of offsets repeat only where they must.
+    """
+    offsets, differences = [0], {0}
+    for strict in (True, False):
+        for offset in range(1, cells):
+            if len(offsets) == min(overlap, cells):
+                break
+            new = {(sign * (offset - other)) % cells for other in offsets for sign in (1, -1)}
+            if offset not in offsets and not (strict and new & differences):
+                offsets.append(offset)
+                differences |= new
+    return tuple(sorted(offsets))
+
+
+def overlapping_groups(cells: Keep, offsets: Sequence[int]) -> Keep:
+    """Groups of several cells, as many groups as cells: the words of each, from the words of each cell.
+
+    Each cell is in as many groups as a group has cells (finite aggregation).
+    """
+    groups: Keep = np.logical_or.reduce([np.roll(cells, -offset, axis=0) for offset in offsets])
+    return groups
+
+
 def hash_groups(words: Sequence[str], groups: int, key: str) -> tuple[int, ...]:
     """The group of each word: a keyed hash of its lower-cased form, the same on every machine."""
     # The key is hashed first so that it may have any length.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import compress
 from random import Random
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -12,7 +13,15 @@ from numpy.typing import NDArray
 from stockade.core.errors import OptionError
 from stockade.core.example import Scores
 from stockade.core.masks import Keep
-from stockade.core.partitions import Layout, Votes, group_texts, hash_groups, position_groups
+from stockade.core.partitions import (
+    Layout,
+    Votes,
+    cell_offsets,
+    group_texts,
+    hash_groups,
+    overlapping_groups,
+    position_groups,
+)
 from stockade.core.registry import published
 from stockade.core.text import Text
 from stockade.defenses.combine import combine
@@ -26,7 +35,8 @@ if TYPE_CHECKING:
 @published(
     "partition",
     paper="Levine and Feizi 2020, (De)Randomized Smoothing for Certifiable Defense against Patch Attacks; "
-    "Pei et al. 2024, TextGuard (hash)",
+    "Pei et al. 2024, TextGuard (hash); Wang et al. 2022, Improved Certified Defenses against Data Poisoning with "
+    "(Deterministic) Finite Aggregation (overlap)",
     presets={"paper": {}, "hash": {"by": "hash"}},
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +57,10 @@ class Partition:
         one mask. `hash`: its lower-cased form; all other words are removed.
     groups
         How many groups there are.
+    overlap
+        How many groups each word is in. The words are then split into so many times more cells, each group is made of
+        so many cells, and there are as many groups as cells: more votes on parts of the same size. By position fewer
+        where a text has few words, so that no cell is without a word.
     layout
         Whether the words of a group stand side by side (`blocks`) or apart (`interleaved`), with `by=position`.
     key
@@ -62,6 +76,7 @@ class Partition:
     randomised: ClassVar[bool] = False
     by: Literal["position", "hash"] = "position"
     groups: int = 10
+    overlap: int = 1
     layout: Layout = "interleaved"
     key: str = "stockade"
     mask: str = "[MASK]"
@@ -73,6 +88,9 @@ class Partition:
                 f"The groups of partition are {self.groups}, expected at least 2, such as 10: a single group is the "
                 "whole text."
             )
+
+        if self.overlap < 1:
+            raise OptionError(f"The overlap of partition is {self.overlap}, expected at least 1 group for each word.")
 
     def surrogate(self) -> Partition:
         return replace(self, combine="probability")
@@ -104,11 +122,27 @@ class Partition:
 
     def positions(self, words: int) -> Keep:
         """Which of so many words each group shows, by position."""
-        return position_groups(words, self.groups, self.layout)
+        cells = position_groups(words, self.groups * len(self.position_offsets(words)), self.layout)
+        return overlapping_groups(cells, self.position_offsets(words))
 
     def hashed(self, words: list[str]) -> tuple[tuple[str, ...], ...]:
         """The words of each group, by hash."""
-        return group_texts(words, hash_groups(words, self.groups, self.key), self.groups)
+        cells, offsets = self.groups * self.overlap, self.hash_offsets
+        if len(offsets) == 1:
+            return group_texts(words, hash_groups(words, cells, self.key), cells)
+        of_words = hash_groups(words, cells, self.key)
+        shown = overlapping_groups(np.array(of_words, dtype=np.int64)[None, :] == np.arange(cells)[:, None], offsets)
+        return tuple(tuple(compress(words, row)) for row in shown.tolist())
+
+    def position_offsets(self, words: int) -> tuple[int, ...]:
+        """The cells of the first group by position; that of (0,) alone where groups do not overlap."""
+        overlap = max(1, min(self.overlap, words // self.groups))
+        return cell_offsets(self.groups * overlap, overlap)
+
+    @property
+    def hash_offsets(self) -> tuple[int, ...]:
+        """The cells of the first group by hash, which must not depend on the number of words."""
+        return cell_offsets(self.groups * self.overlap, self.overlap)
 
     def objective(self, kit: TrainingKit) -> Objective:
         def show_group(batch: Batch) -> Batch:
