@@ -72,12 +72,13 @@ def test_without_a_name_the_method_is_the_one_for_the_defense(defense: str, meth
 
 
 def test_models_that_cannot_be_certified_are_refused_with_the_reason(tmp_path: Path) -> None:
-    cases: list[tuple[object, str, str]] = [
+    cases: list[tuple[object, str | None, str]] = [
         (
             VICTIM,
             "ranmask-gap",
             "needs a model inside ranmask, and this one has no defense: add --defense ranmask:rate",
         ),
+        (VICTIM, None, "needs a model inside partition, and this one has no defense: add --defense partition:by=posi"),
         (st.defend(VICTIM, "safer"), "ranmask-gap", "this one is inside safer"),
         (st.defend(VICTIM, "ranmask", sampling="lm"), "ranmask-lf", "depends on the words, and no certificate holds"),
         (st.defend(VICTIM, "partition", by="hash"), "position-partition", "this model has groups by hash"),

@@ -20,8 +20,10 @@ from stockade.core.protocols import Classifier
 from stockade.core.registry import Class, Entry, Presets, Registry, home_of, publications
 
 _PACKAGE = "stockade.certificates.methods"
-_SUGGESTED = "ranmask-gap"
-"""What the owner of a model without a certifiable defense is pointed to."""
+_SUGGESTED = "position-partition"
+"""What the owner of a model without a certifiable defense is pointed to: it proves most, with fewest forward passes
+(docs/certify.md#which-defense).
+"""
 
 
 @dataclass(frozen=True, slots=True)

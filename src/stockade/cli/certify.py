@@ -49,7 +49,7 @@ def command(context: click.Context, /, model: str | None, data: str | None, **op
     """Certify the texts of DATA for MODEL, which needs a certifiable defense: ranmask, partition, deletion or safer.
 
     \b
-    stockade train builtin:reviews:train --arch CNN-W-Random-1 --defense ranmask:rate=0.7 --out models/m
+    stockade train builtin:reviews:train --arch CNN-W-Random-1 --defense partition:groups=8 --out models/m
     stockade certify models/m builtin:reviews:test --limit 200 --out runs/c
     stockade verify runs/c
     """

@@ -213,10 +213,10 @@ def _deviations(evidence: Evidence, filled: Sequence[bool], offsets: tuple[int, 
 
 
 def _defense(classifier: Classifier, by: Literal["position", "hash"]) -> Partition:
-    defense = certified_defense(classifier, Partition, "partition", f"partition:by={by}")
+    defense = certified_defense(classifier, Partition, "partition", f"partition:by={by},groups=8")
     if defense.by != by:
         raise AnotherDefense(
             f"{by}-partition certifies groups by {by}, and this model has groups by {defense.by}: use the method "
-            f"{defense.by}-partition, or --defense partition:by={by}."
+            f"{defense.by}-partition, or --defense partition:by={by},groups=8."
         )
     return defense

@@ -34,7 +34,7 @@ def certify(
     model_options: ModelOptions | None = None,
     observer: Observer | None = None,
 ) -> CertifyResult:
-    """Certify the texts of `data` for a model in a certifiable defense, such as ranmask.
+    """Certify the texts of `data` for a model in a certifiable defense, such as partition.
 
     Parameters
     ----------
