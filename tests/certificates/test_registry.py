@@ -97,7 +97,7 @@ def test_models_that_cannot_be_certified_are_refused_with_the_reason(tmp_path: P
 def test_a_model_that_its_own_method_refuses_hears_the_reason_and_not_of_another_defense() -> None:
     with pytest.raises(ModelError, match="randomised: asked twice about the same text"):
         st.certify(st.defend(RandomVictim(deterministic=False), "deletion"), ROWS)
-    with pytest.raises(ModelError, match="this one has no defense: add --defense ranmask"):
+    with pytest.raises(ModelError, match="this one has no defense: add --defense partition"):
         st.certify(VICTIM, ROWS)
 
 
