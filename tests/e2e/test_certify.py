@@ -122,7 +122,7 @@ def test_a_certificate_that_was_tampered_with_is_noticed(stockade: Stockade, fol
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["python:victim:predict", "data.jsonl"], "this one has no defense: add --defense partition:by=position,groups=8"),
+        (["python:victim:predict", "data.jsonl"], "this one has no defense: add --defense partition:by=position"),
         ([*MODEL, "--method", "ranmask-gp"], 'Did you mean "ranmask-gap"?'),
         ([*MODEL, "--method", "position-partition"], "add --defense partition:by=position"),
         ([*MODEL, "--alpha", "0"], "expected a probability between 0 and 1"),
