@@ -152,5 +152,6 @@ def test_options_are_checked_and_read_from_strings() -> None:
             TranslationOptions().changed(**wrong)
     assert "label_smoothing" not in TrainingOptions().described()
     assert all(translation_preset(name) is preset for name, (preset, _) in TRANSLATION_PRESETS.items())
+    assert translation_preset("fast", "transformer-mt").epochs < translation_preset("fast", "bilstm-mt").epochs
     with pytest.raises(OptionError, match="training preset of a translator"):
         translation_preset("zoo-word")

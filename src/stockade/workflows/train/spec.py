@@ -133,7 +133,8 @@ def options_for(
 ) -> TrainingOptions:
     """The options of a preset, by default the architecture's own, with changes."""
     if task == "translation":
-        return translation_preset(name or ("fast" if model is None else "fine-tune")).changed(**changes)
+        name = name or ("fast" if model is None else "fine-tune")
+        return translation_preset(name, architecture).changed(**changes)
     return preset(name or preset_for(architecture or _kind_of(model))).changed(**changes)
 
 
