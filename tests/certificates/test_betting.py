@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from stockade.certificates.betting import BettingPlan, BettingTest, Rounds
+from stockade.certificates.betting_evidence import _multiples
 from stockade.certificates.bounds import Rule, threshold
 from stockade.certificates.confidence import clopper_pearson_low
 from stockade.certificates.stakes import stake_table
@@ -151,3 +152,9 @@ def test_betting_stops_when_no_level_is_left_no_round_is_left_or_none_could_help
 def test_plans_that_make_no_sense_are_refused(alpha: float, most: int, copies: int) -> None:
     with pytest.raises(OptionError):
         BettingPlan(alpha, most, copies)
+
+
+def test_a_wealth_is_written_in_few_digits_however_large_it_is() -> None:
+    huge = _multiples((float("inf"), 1e40))
+    assert huge == "more than 1,000,000 times what it began with, more than 1,000,000 at its peak"
+    assert _multiples((24.02, 1.0)) == "1.00 times what it began with, 24.02 at its peak"

@@ -220,7 +220,8 @@ class BettingTest:
 
     def wealth(self, level: int) -> tuple[float, float]:
         """The wealth of the worst bet against this level, as a multiple of what it began with: at its peak, and now."""
-        peak, now = (float(np.exp(values[:, level].min())) for values in (self._bets.peak, self._bets.log_wealth))
+        with np.errstate(over="ignore"):  # a wealth beyond all numbers is infinite
+            peak, now = (float(np.exp(values[:, level].min())) for values in (self._bets.peak, self._bets.log_wealth))
         return peak, now
 
     def finished(self, target: int | None = None, least_power: float = 0.0) -> bool:

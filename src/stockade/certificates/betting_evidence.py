@@ -216,9 +216,9 @@ def radius_levels(distribution: SmoothingDistribution, rule: Rule) -> tuple[Numb
 
 def _in_short(value: float) -> str:
     """A wealth as people read it: beyond a million its digits say nothing."""
-    return f"{value:,.2f}" if value < _MANY else f"more than {_MANY:,}"
+    return f"{rounded_down(value):,.2f}" if value < _MANY else f"more than {_MANY:,}"
 
 
 def _multiples(wealth: tuple[float, float]) -> str:
-    peak, last = (_in_short(rounded_down(value)) for value in wealth)
+    peak, last = map(_in_short, wealth)
     return f"{last} times what it began with, {peak} at its peak"
