@@ -27,7 +27,7 @@ a plot's numbers belong into a table too, for those who read Markdown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -357,3 +357,20 @@ def without_empty_sections(blocks: Sequence[Block]) -> tuple[Block, ...]:
         if not (isinstance(block, Heading) and isinstance(below, Heading) and below.level <= block.level):
             filled.append(block)
     return tuple(reversed(filled))
+
+
+def texts_and_manifests(jobs: Sequence[tuple[str, Block, str]]) -> Iterator[Block]:
+    """The end of the report of one or more jobs: the texts of each, then the manifests, folded.
+
+    Parameters
+    ----------
+    jobs
+        Of each job its name, its texts and its manifest.
+    """
+    for name, texts, _ in jobs:
+        if len(jobs) > 1:
+            yield Heading(name, level=3)
+        yield texts
+    yield Heading("Manifest")
+    for name, _, manifest in jobs:
+        yield Details(name, manifest)

@@ -9,7 +9,7 @@ from typing import Any
 
 from stockade.core.records import Status
 from stockade.report.charts import Series, plot_histogram, plot_rows
-from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
+from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code, texts_and_manifests
 from stockade.report.examples import CHANGED, QUERIES, SIMILARITY, Example, Examples, Filter, record_example
 from stockade.report.figures import CLEAN, ROBUST, draw_panels, draw_plot
 from stockade.report.numbers import NOT_AVAILABLE, number, percent, plain_percent
@@ -55,12 +55,9 @@ def attack_document(results: Sequence[AttackResult]) -> Document:
     blocks.append(Plot(lambda: accuracy_plot(results), "Accuracy on clean texts and under attack.", "attacks"))
     blocks += _effort(results)
     blocks.append(Heading("Examples"))
-    for result in results:
-        if several:
-            blocks.append(Heading(result.name, level=3))
-        blocks.append(_examples(result))
-    blocks.append(Heading("Manifest"))
-    blocks += [Details(result.name, indented(result.manifest.described())) for result in results]
+    blocks += texts_and_manifests(
+        [(result.name, _examples(result), indented(result.manifest.described())) for result in results]
+    )
     return Document(
         title=_title(results),
         about=f"Attack report of {', '.join(result.name for result in results)}.",

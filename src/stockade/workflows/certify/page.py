@@ -12,7 +12,7 @@ from stockade.certificates.medians import curve_band
 from stockade.certificates.method import allowed_changes, changeable_words
 from stockade.core.errors import StockadeError
 from stockade.report.charts import Series, plot_curves
-from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code
+from stockade.report.document import Block, Document, Heading, Note, Plot, Table, code, texts_and_manifests
 from stockade.report.examples import Bar, Example, Examples, Filter, Tone, Word
 from stockade.report.figures import PALETTE, RED, draw_plot
 from stockade.report.numbers import NOT_AVAILABLE, number, percent, plain_percent
@@ -73,12 +73,9 @@ def certify_document(results: Sequence[CertifyResult]) -> Document:
         )
     blocks.append(Plot(lambda: curve_plot(methods), "The share of texts certified at each radius.", "certificates"))
     blocks += [Heading("Texts"), Note(_TEXTS, kind="aside")]
-    for result in results:
-        if several:
-            blocks.append(Heading(result.name, level=3))
-        blocks.append(_texts(result))
-    blocks.append(Heading("Manifest"))
-    blocks += [Details(result.name, indented(result.manifest.described())) for result in results]
+    blocks += texts_and_manifests(
+        [(result.name, _texts(result), indented(result.manifest.described())) for result in results]
+    )
     return Document(
         title=_title(methods),
         about=f"Certification report of {', '.join(result.name for result in results)}.",

@@ -10,7 +10,7 @@ from stockade.core.attacked_translation import TranslationRecord
 from stockade.core.records import Status
 from stockade.report.charts import Series, plot_rows
 from stockade.report.diff import diff_pieces
-from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Plot, Table, code
+from stockade.report.document import Block, Cell, Document, Heading, Note, Plot, Table, code, texts_and_manifests
 from stockade.report.examples import TONES, Example, Examples, Filter, Version
 from stockade.report.figures import CLEAN, ROBUST, draw_plot
 from stockade.report.numbers import NOT_AVAILABLE, change_cell, number, percent_cell
@@ -48,12 +48,9 @@ def translation_document(results: Sequence[TranslationResult]) -> Document:
         blocks += _numbers(result, several)
     blocks.append(Plot(lambda: bleu_plot(results), "BLEU of the attacked sentences before and after.", "translations"))
     blocks.append(Heading("Examples"))
-    for result in results:
-        if several:
-            blocks.append(Heading(result.name, level=3))
-        blocks.append(_examples(result))
-    blocks.append(Heading("Manifest"))
-    blocks += [Details(result.name, indented(result.manifest.described())) for result in results]
+    blocks += texts_and_manifests(
+        [(result.name, _examples(result), indented(result.manifest.described())) for result in results]
+    )
     return Document(
         title=_title(results),
         about=f"Attacks on {'translators' if several else 'a translator'}: {', '.join(r.name for r in results)}.",
