@@ -248,3 +248,14 @@ def test_the_docs_list_every_limit() -> None:
     for name, value in vars(limits).items():
         if name.isupper():
             assert f"{value:,}" in text, name
+
+
+@pytest.mark.parametrize(
+    "item", [{"name": None, "preset": "default", "options": {}}, [], None, {"name": [], "preset": 0}]
+)
+def test_a_defense_file_of_the_wrong_kind_is_refused(tmp_path: Path, item: object) -> None:
+    from stockade.defenses.chain import load_defenses
+
+    (tmp_path / "defense.json").write_text(json.dumps({"schema": 1, "defenses": [item]}))
+    with pytest.raises(ModelError, match=r"defense\.json (cannot be read|names what)"):
+        load_defenses(tmp_path)

@@ -142,5 +142,5 @@ def load_defenses(folder: Path) -> list[NamedDefense]:
         raise ModelError(f"{path} names what this version does not have. {error} Or use --defense none.") from None
     except (FileNotFoundError, NotADirectoryError):
         return []
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read ({error}). Restore it, or use --defense none.") from None
