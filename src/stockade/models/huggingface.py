@@ -50,6 +50,9 @@ _VOLATILE = frozenset(
 """Config entries that say where a model came from or how it runs, not what it is."""
 
 
+_DAMAGED = (AttributeError, LookupError, TypeError, ValueError)
+
+
 class HuggingFaceClassifier:
     """A sequence classification model and its tokenizer, put into evaluation mode.
 
@@ -126,7 +129,9 @@ class HuggingFaceClassifier:
         model, tokenizer = load_pretrained(reference, allow_pickle=allow_pickle, trust_remote_code=trust_remote_code)
         try:
             return cls(model, tokenizer, labels=labels, device=device or "auto")
-        except (AttributeError, LookupError, TypeError, ValueError) as problem:  # a config or tokenizer that was edited
+        except BaseException as problem:  # a config or tokenizer that was edited; Rust's panics are no Exception
+            if not (isinstance(problem, _DAMAGED) or type(problem).__name__ == "PanicException"):
+                raise
             raise ModelError(
                 f"{reference} cannot be used: its config or its tokenizer is damaged ({first_line(problem, 200)}). "
                 "Restore it, or save the model again."

@@ -275,7 +275,9 @@ def _tokenizer(name: str, trust_remote_code: bool) -> Any:
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=trust_remote_code)
-    except Exception as problem:
+    except BaseException as problem:  # Rust's panics are no Exception
+        if not (isinstance(problem, Exception) or type(problem).__name__ == "PanicException"):
+            raise
         raise ModelError(
             f"{name} has no tokenizer that can be loaded ({first_line(problem, 200)}). {_SAVE_TOKENIZER}"
         ) from problem
