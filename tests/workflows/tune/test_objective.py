@@ -57,6 +57,17 @@ def test_what_tune_calls_robust_evaluate_does_too() -> None:
     assert tuned.trials[0].clean == row.clean.accuracy.value
 
 
+def test_attacks_with_nothing_to_try_prove_nothing() -> None:
+    """No synonym stands for words that nobody knows; they can still be misspelled."""
+    data, victim = [("xqzvt wrtkp bpltg", "positive")] * 3, WeightVictim({}, bias=1.0)
+    options: dict[str, Any] = {"ranges": "rate=0.1|0.2", "trials": 1, "limit": None}
+    untried = st.tune(victim, data, "ranmask:copies=5", "pwws", **options)
+    assert untried.best is None
+    assert "nothing to try on most texts" in (untried.problem() or "")
+    tuned = st.tune(victim, data, "ranmask:copies=5", ["pwws", "deepwordbug"], **options)
+    assert tuned.trials[0].robust == 1.0
+
+
 Script = dict[str, dict[str, tuple[Status, float | None]]]
 """What becomes of each text, by attack and view; a view alone stands for the first attack."""
 

@@ -60,7 +60,7 @@ class Grid:
             (model, defense)
             for model, described in manifest.inputs["models"].items()
             for defense in self.defenses
-            if defense not in from_folder or described["records_defense"]
+            if defense not in from_folder or described.get("records_defense", True)
         )
         self.attacks: tuple[str, ...] = tuple(attack["key"] for attack in spec["attacks"])
         self.seeds: tuple[int, ...] = tuple(range(spec["seed"], spec["seed"] + spec["seeds"]))

@@ -31,6 +31,7 @@ from stockade.experiment.store import ResultStore
 from stockade.workflows.attack.result import CODEC
 from stockade.workflows.attack.run import run_searches
 from stockade.workflows.attack.spec import AttackSpec
+from stockade.workflows.attack.summary import mostly_untried
 from stockade.workflows.evaluate.views import DIRECT, EOT, TRANSFER, Averaged, surrogate_of, views_of
 from stockade.workflows.tune.ranges import Value
 from stockade.workflows.tune.spec import TuneSpec
@@ -109,6 +110,8 @@ class Objective:
         n = attacked + statuses["skipped"]
         if not n:
             return Trial(number, options, error=next((record.reason for record in records), "the data has no texts"))
+        if mostly_untried(sum(record.untried for record in records), attacked):
+            return Trial(number, options, error="the attacks had nothing to try on most texts, so nothing is known")
         return Trial(number, options, n, attacked / n, robust / n, spec.goal.value(attacked / n, robust / n))
 
 
@@ -192,10 +195,17 @@ def averaged_in_retries(eot_samples: int) -> list[int]:
 
 
 def _merge(records: dict[str, Record], new: Iterable[Record]) -> None:
-    """A success outdoes everything. An error outdoes a text that held out: who knows what it hides."""
+    """A success outdoes everything. An error outdoes a text that held out: who knows what it hides. So does a search
+    outdo one that had nothing to try.
+    """
     for record in new:
         before = records.get(record.id)
-        if before is None or record.status == "success" or (record.status, before.status) == ("error", "failed"):
+        if (
+            before is None
+            or record.status == "success"
+            or (record.status, before.status) == ("error", "failed")
+            or (before.untried and not record.untried)
+        ):
             records[record.id] = record
 
 
