@@ -88,7 +88,8 @@ def test_evidence_is_read_without_any_model() -> None:
     [
         (
             {"kind": "dealt"},
-            'There is no evidence "dealt" (found: betting-2, enumerated, legacy, overlapping-partition, partition, sampled): the',
+            'There is no evidence "dealt" (found: betting-2, enumerated, legacy, overlapping-partition, partition, '
+            "sampled): the",
         ),
         ({}, "The evidence of a certificate cannot be read (KeyError('kind'))"),
         ({"kind": "partition", "counts": [1, 2]}, "The evidence of a certificate cannot be read (KeyError('chosen'))"),
