@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import stockade as st
-from stockade.attacks.registry import attacks
+from stockade.attacks.registry import attacks, task_of
 from stockade.core.protocols import Classifier
 from stockade.defenses.defended import Defended
 from stockade.models.huggingface import HuggingFaceClassifier
@@ -23,10 +23,11 @@ INSERTING = {"bae-i", "bae-r/i", "bae-r+i"}
 """Insertions change the number of words: no mask certificate speaks of them."""
 NEEDS_ATTENTION = {"asmin-gr", "asmax-gr", "asmin-ec", "asmax-ec"}
 NEEDS_FILE = {"rules"}
+ON_TRANSLATORS = {name for name, entry in attacks().items() if task_of(entry.implementation) == "translation"}
 QUICK = {"deepwordbug", "hotflip", "pwws", "textfooler"}
 CASES = [
     name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
-    for name in sorted(attacks().keys() - INSERTING - NEEDS_ATTENTION - NEEDS_FILE)
+    for name in sorted(attacks().keys() - INSERTING - NEEDS_ATTENTION - NEEDS_FILE - ON_TRANSLATORS)
 ]
 
 
