@@ -86,7 +86,7 @@ def test_an_interrupt_ends_all_workers_at_once_and_quietly(
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert errors.strip() == "stockade: interrupted; resume with: stockade resume runs/t"
+    assert errors.strip() == "stockade: interrupted; resume with: stockade resume runs/t --trust-run"
     assert not list(scratch.glob("stockade-*"))
     before = trials(folder / "runs/t")
     again = stockade(*command, "--trials", "2", "--resume", "--out", "runs/t")

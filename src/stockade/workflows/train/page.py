@@ -151,12 +151,12 @@ def loss_plot(result: TrainResult) -> str:
         axes.plot(ends, [epoch.validation.loss for epoch in epochs], "o--", color=INK, label="validation loss")
         axes.set_xlabel("step")
         axes.set_ylabel("loss")
-        measured = (epoch.validation.bleu if result.translates else epoch.validation.accuracy for epoch in epochs)
-        scores = [score for score in measured if score is not None]
-        if scores:
+        measured = [epoch.validation.bleu if result.translates else epoch.validation.accuracy for epoch in epochs]
+        scored = [(end, score) for end, score in zip(ends, measured, strict=True) if score is not None]
+        if scored:
             measure = "BLEU" if result.translates else "accuracy"
             right = axes.twinx()
-            right.plot(ends, scores, "o-", color=RED)
+            right.plot(*zip(*scored, strict=True), "o-", color=RED)
             axes.plot([], [], "o-", color=RED, label=f"validation {measure}")
             right.set_ylim(0, None if result.translates else 1)
             right.set_ylabel(measure)
