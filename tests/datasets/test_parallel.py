@@ -116,3 +116,8 @@ def test_wrong_columns_are_errors_of_one_sentence(tmp_path: Path) -> None:
         load_parallel([("a", "b"), ("a", "b", "c")])
     with pytest.raises(OptionError, match="chosen already"):
         load_parallel(load_parallel(ROWS), source_column="source")
+
+
+def test_the_built_in_reviews_are_no_translations() -> None:
+    with pytest.raises(DataError, match=r"^builtin:reviews has texts with labels, expected source sentences"):
+        load_parallel("builtin:reviews")

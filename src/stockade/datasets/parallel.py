@@ -117,6 +117,10 @@ def load_parallel(
         if source_column is not None or target_column is not None:
             raise OptionError(f"{reference.name} has its columns chosen already. Leave out {_SOURCE} and {_TARGET}.")
         return reference
+    if isinstance(reference, str) and reference.startswith("builtin:"):
+        raise DataError(
+            f"{reference} has texts with labels, expected source sentences with translations: give a file of pairs."
+        )
     table = open_table(_as_records(reference), needs_labels=False, reading=reading)
     source, target = _choose(table.name, table.columns, source_column, target_column)
     parallel = ParallelSource(table, source, target, reading)

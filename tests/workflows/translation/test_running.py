@@ -270,7 +270,7 @@ def test_attacks_models_and_data_that_do_not_go_together_are_refused() -> None:
     with pytest.raises(OptionError, match="mt-typo attacks translators and pwws classifiers"):
         st.attack(translator(), PAIRS, ["mt-typo", "pwws"])
     with pytest.raises(ModelError, match=r"builtin:sentiment-cnn is a classifier, and these attacks are for transl"):
-        st.attack("builtin:sentiment-cnn", PAIRS, "mt-typo")
+        st.attack("builtin:sentiment-cnn", "builtin:reviews", "mt-typo")
     with pytest.raises(ModelError, match="answered with a list; expected a string per text"):
         st.attack(predict, PAIRS, "mt-typo")
     with pytest.raises(ModelError, match="is a translator, and pwws attacks classifiers"):

@@ -37,8 +37,8 @@ _SHORTEST_KEYWORD = 3
 def run(spec: TranslationSpec, folder: Path, runtime: Runtime, resume: bool) -> TranslationResult:
     """Load the translator and the sentences, then attack."""
     sacrebleu_metrics()  # without it nothing could be reported
-    source = spec.data_options.load_parallel(findable(spec.data, "The data"))
     translator = load_victim(findable(spec.model, "The model"), spec.model_options)
+    source = spec.data_options.load_parallel(findable(spec.data, "The data"))
     return attack_pairs(spec, folder, runtime, resume, translator, source)
 
 
