@@ -57,8 +57,8 @@ class Reading:
     def parts(self) -> tuple[str, ...]:
         """What a fingerprint of the rows must also depend on: nothing for a file that is read as usual."""
         named = (("encoding", self.encoding), ("delimiter", self.mark))
-        said = [f"{name} {value}" for name, value in named if value is not None]
-        return (*said, *(("skip bad rows",) if self.skip_bad_rows else ()))
+        settings = [f"{name} {value}" for name, value in named if value is not None]
+        return (*settings, *(("skip bad rows",) if self.skip_bad_rows else ()))
 
     def refuse(self, name: str, *options: str) -> None:
         """Refuse options that mean nothing for some data.

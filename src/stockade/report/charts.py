@@ -303,12 +303,12 @@ def plot_histogram(axes: Axes, values: Mapping[str, Sequence[float]], *, xlabel:
         width = max(1, math.ceil((high - low) / _MOST_BINS))
         edges = list(range(low, high + width, width))
         for (name, series), colour in zip(values.items(), cycle(PALETTE), strict=False):
-            one = len(values) == 1
+            single_valued = len(values) == 1
             axes.hist(
                 list(series),
                 bins=edges,
-                histtype="stepfilled" if one else "step",
-                color=CLEAN if one else colour,
+                histtype="stepfilled" if single_valued else "step",
+                color=CLEAN if single_valued else colour,
                 linewidth=1.6,
                 label=shortened(name),
             )

@@ -123,8 +123,8 @@ class HeatMap:
             start += size
 
     def _hover(self, row: int, column: int) -> str:
-        said = self.hovers[row][column] if self.hovers else ""
-        if not said:
-            said = f"{self.text(self.values[row][column])}{' %' * self.percent}"
-            said = said if self.values[row][column] is not None else "not measured"
-        return f"{self.rows[row]} → {self.columns[column]}: {said}"
+        hover = self.hovers[row][column] if self.hovers else ""
+        if not hover:
+            hover = f"{self.text(self.values[row][column])}{' %' * self.percent}"
+            hover = hover if self.values[row][column] is not None else "not measured"
+        return f"{self.rows[row]} → {self.columns[column]}: {hover}"

@@ -167,8 +167,10 @@ def _moves_less(attentive: str, recurrent: str, models: Mapping[str, ModelNumber
     means = {name: models[name].relative_embedding_change for name in (attentive, recurrent)}
     mine, theirs = (_relative_changes(changes.get(name, {})) for name in (attentive, recurrent))
     test = PairedTest.of([theirs[text] - value for text, value in mine.items() if text in theirs])
-    said = ", ".join(_interval(name, change) for name, change in means.items())
-    return Claim(claim, test.positive, f"{said}; sign flips {test} that {'fools' if test.texts == 1 else 'fool'} both")
+    intervals = ", ".join(_interval(name, change) for name, change in means.items())
+    return Claim(
+        claim, test.positive, f"{intervals}; sign flips {test} that {'fools' if test.texts == 1 else 'fool'} both"
+    )
 
 
 def _relative_changes(changes: Mapping[str, TextChange]) -> dict[str, float]:

@@ -175,8 +175,8 @@ def _difference(value: float, drawn: NDArray[np.floating], targets: int) -> Diff
 
 def _wrong(answers: Answers, target: str, name: str) -> Mapping[str, bool]:
     """Whether a target is wrong, for each text that it was shown."""
-    said = answers.get((target, name))
-    return {} if said is None else said.wrong
+    target_answers = answers.get((target, name))
+    return {} if target_answers is None else target_answers.wrong
 
 
 def _key(target: str, name: str) -> str:

@@ -303,9 +303,9 @@ def _texts(result: EnsembleResult) -> Iterator[Block]:
     if not measured:
         return
     best = max(measured, key=lambda name: (len(result.ensembles[name]) > 1, measured[name] or 0.0))
-    said = [answers.wrong for (_, name), answers in read_answers(result.store).items() if name == best]
+    wrong_answers = [answers.wrong for (_, name), answers in read_answers(result.store).items() if name == best]
     records = {record.id: record for record in result.samples[best]}
-    fooled = {id: sum(wrong.get(id, False) for wrong in said) for id in records}
+    fooled = {id: sum(wrong.get(id, False) for wrong in wrong_answers) for id in records}
     chosen = sorted(records, key=lambda id: -fooled[id])[:_SHOWN_TEXTS]
     yield Heading("Texts that fool most other models", aside=best.replace("+", " + "))
     yield Examples(
@@ -316,7 +316,7 @@ def _texts(result: EnsembleResult) -> Iterator[Block]:
                 details=(f"example {id}", records[id].label),
                 versions=[
                     Version(
-                        f"fools {fooled[id]} of {count(len(said), 'other model')}",
+                        f"fools {fooled[id]} of {count(len(wrong_answers), 'other model')}",
                         record_pieces(records[id]),
                         records[id].adversarial_prediction or "",
                     )

@@ -160,8 +160,10 @@ def _votes_lead(rates: Sequence[RateNumbers], texts: Sequence[RateTexts], attack
 
 def _tested(tests: Mapping[float, PairedTest], against: str = "against the others") -> str:
     """What the tests say, behind the numbers."""
-    said = ", ".join(f"{rate:g}: {'no test' if test.p is None else p_value(test.p)}" for rate, test in tests.items())
-    return f"; {against} by text {said}" if said else ""
+    p_values = ", ".join(
+        f"{rate:g}: {'no test' if test.p is None else p_value(test.p)}" for rate, test in tests.items()
+    )
+    return f"; {against} by text {p_values}" if p_values else ""
 
 
 def robust_accuracy(entry: RateNumbers, ensemble: str, attack: str) -> float | None:

@@ -52,10 +52,10 @@ def _beats(numbers: RulesNumbers, baseline: str, group: str) -> Claim | None:
         return None
     final = compared(numbers, numbers.main + FINAL, baseline + FINAL, group)
     claim = f"mined rules fool {_AMONG[group]} more often than {_BASELINES[baseline]} do"
-    said = _numbers(comparison)
+    evidence = _numbers(comparison)
     if final is not None and final.p is not None:
-        said += f"; judged by the last text alone {_rates(final)}, {p_value(final.p)}"
-    return Claim(claim, _larger(comparison), said)
+        evidence += f"; judged by the last text alone {_rates(final)}, {p_value(final.p)}"
+    return Claim(claim, _larger(comparison), evidence)
 
 
 def _grows(numbers: RulesNumbers, group: str) -> Claim | None:
@@ -89,11 +89,11 @@ def _families_differ(claim: str, numbers: RulesNumbers, pairs: list[tuple[str, s
     """Whether the first family of each pair is fooled more often than the second."""
     tests = {(entry.first, entry.second): entry for entry in numbers.families_compared}
     chosen = [tests[pair] for pair in pairs]
-    said = ", ".join(
+    evidence = ", ".join(
         f"{entry.first} over {entry.second} {'no test' if entry.p is None else p_value(entry.p)}" for entry in chosen
     )
     verdict = all_of(by_test(entry.difference, entry.p) for entry in chosen)
-    return Claim(claim, verdict, f"{_listed(_family_rates(numbers))}; by text {said}")
+    return Claim(claim, verdict, f"{_listed(_family_rates(numbers))}; by text {evidence}")
 
 
 def _family_rates(numbers: RulesNumbers) -> dict[str, float]:

@@ -88,8 +88,12 @@ def missing_cells(store: ResultStore, name: str, samples: AllSamples, *, retry: 
     retry
         Whether texts that it had no answer for are to be asked again.
     """
-    said = read_predictions(store, name)
-    return [wanted for wanted in wanted_cells(name, samples) if wanted not in said or (retry and said[wanted].reason)]
+    predictions = read_predictions(store, name)
+    return [
+        wanted
+        for wanted in wanted_cells(name, samples)
+        if wanted not in predictions or (retry and predictions[wanted].reason)
+    ]
 
 
 def sample_successes(run: AttackResult, attack: str, count: int, seed: int) -> list[Record]:

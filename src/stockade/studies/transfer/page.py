@@ -80,19 +80,21 @@ def _about(result: TransferResult) -> Prose:
 
 def findings(result: TransferResult) -> list[str]:
     """The study in a few sentences; every one follows from the tables."""
-    said = []
+    sentences = []
     for attack, transfer in result.numbers.attacks.items():
         before = f"{attack}: " if len(result.numbers.attacks) > 1 else ""
         if transfer.others["value"] is None:
-            said.append(f"{before}No adversarial text of one model was scored by another.")
+            sentences.append(f"{before}No adversarial text of one model was scored by another.")
             continue
         own = transfer.own["value"]
-        said.append(
+        sentences.append(
             f"{before}An adversarial text of one model fools another in {percent(transfer.others)} of cases"
             + (f", and a second training of the same model in {percent(transfer.own)}." if own is not None else ".")
         )
-        said += [f"{before}{sentence}" for sentence in (*_extremes(transfer), *_universal_sentence(transfer.universal))]
-    return [*said, claims_in_short(result.claims)]
+        sentences += [
+            f"{before}{sentence}" for sentence in (*_extremes(transfer), *_universal_sentence(transfer.universal))
+        ]
+    return [*sentences, claims_in_short(result.claims)]
 
 
 def _extremes(transfer: AttackTransfer) -> Iterator[str]:

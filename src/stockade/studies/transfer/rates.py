@@ -92,7 +92,7 @@ class Outcomes:
         predictions
             What every model, and every second training, said of the originals and of each source's texts.
         """
-        ids = next((said[CLEAN].ids for said in predictions.values() if CLEAN in said), ())
+        ids = next((by_source[CLEAN].ids for by_source in predictions.values() if CLEAN in by_source), ())
         place = {id: number for number, id in enumerate(ids)}
         shape = (len(models), len(models), len(ids))
         fooled, scored, right = (np.zeros(shape, dtype=np.bool_) for _ in range(3))
@@ -100,12 +100,12 @@ class Outcomes:
         for column, target in enumerate(models):
             _mark(knows[column], predictions.get(target, {}).get(CLEAN), place, wrong=False)
             for row, source in enumerate(models):
-                said = predictions.get(second(target) if row == column else target, {})
-                answers = said.get(cell(attack, source)) if source in samples else None
+                by_source = predictions.get(second(target) if row == column else target, {})
+                answers = by_source.get(cell(attack, source)) if source in samples else None
                 if answers is not None:
                     _mark(fooled[row, column], answers, place, wrong=True)
                     scored[row, column, [place[id] for id in answers.wrong]] = True
-                    _mark(right[row, column], said.get(CLEAN), place, wrong=False)
+                    _mark(right[row, column], by_source.get(CLEAN), place, wrong=False)
         return cls(tuple(models), tuple(ids), fooled, scored, right, knows)
 
 

@@ -131,8 +131,8 @@ class TransferResult(StudyResult[TransferNumbers]):
         )
 
     def _accuracy(self, name: str) -> Interval:
-        said = self.predictions.get(name, {}).get(CLEAN)
-        wrong = [] if said is None else list(said.wrong.values())
+        clean_predictions = self.predictions.get(name, {}).get(CLEAN)
+        wrong = [] if clean_predictions is None else list(clean_predictions.wrong.values())
         return wilson(len(wrong) - sum(wrong), len(wrong))
 
     def _attack_numbers(self, attack: str) -> AttackTransfer:

@@ -254,10 +254,10 @@ def _attacked(
     done = finished(TranslationResult, folder)
     if done is not None:
         return done
-    told = Runtime(
+    observed_runtime = Runtime(
         concurrency=runtime.concurrency, seconds=runtime.seconds, observer=within(folder.name, runtime.observer)
     )
-    return attack_pairs(spec, folder, told, True, load(), source())
+    return attack_pairs(spec, folder, observed_runtime, True, load(), source())
 
 
 def _look_inside(

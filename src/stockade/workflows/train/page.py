@@ -86,16 +86,16 @@ def _classes(result: TrainResult) -> Iterator[Block]:
     predicted = [sum(row[at] for row in confusion) for at in range(len(classes))] if confusion else []
     yield Heading("By class")
     truth = {name: total for name, total in zip(classes, validation.totals, strict=True) if total}
-    given = dict(zip(classes, predicted, strict=True)) if predicted else {}
-    warnings = majority_warning(sum(validation.right), truth, given) if given else []
+    predicted_counts = dict(zip(classes, predicted, strict=True)) if predicted else {}
+    warnings = majority_warning(sum(validation.right), truth, predicted_counts) if predicted_counts else []
     yield from (Note(warning, kind="warning") for warning in warnings)
     rows = [
         (
             name,
             f"{total:,}",
-            f"{given[name]:,}" if given else NOT_AVAILABLE,
+            f"{predicted_counts[name]:,}" if predicted_counts else NOT_AVAILABLE,
             percent_cell(wilson(right, total)),
-            percent_cell(wilson(right, given[name] if given else 0)),
+            percent_cell(wilson(right, predicted_counts[name] if predicted_counts else 0)),
         )
         for name, right, total in zip(classes, validation.right, validation.totals, strict=True)
     ]
