@@ -8,10 +8,12 @@ fastest way to use all cores for many small models, and the weights do not depen
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -25,7 +27,7 @@ from stockade.experiment.workspace import MANIFEST, read_manifest
 from stockade.models.zoo.names import PRETRAINED, ZooName, parse_zoo_name
 
 LANGUAGE_MODEL = "biLM"
-_EPOCHS = {"C": 8, "WC": 10, "MiniLM-L6": 2, "MiniLM-L3": 3, "BERT-NOPT": 8}
+_EPOCHS = {"C": 8, "WC": 6, "MiniLM-L6": 2, "MiniLM-L3": 3, "BERT-NOPT": 8}
 """Fewer than a single training has by default, for members that take long: a pool has many of them, trained twice."""
 _NEED_CHECKPOINT = (*PRETRAINED, "MiniLM-L3")
 _SLOW = ("WC", "", "C", "W")
@@ -56,6 +58,11 @@ class Member:
     seed: int
     folder: Path
     problem: str | None = None
+
+
+Followers = Mapping[Member, Mapping[Member, Arguments]]
+"""Trainings that can only begin when another one has ended."""
+Trainer = Callable[..., Iterator[tuple[Member, str | None]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,22 +138,26 @@ def train_pool(
             )
             observer(done)
 
-    if any(name.unit == "WC" for name in parsed.values()):  # first, because others are built from it
-        language_model = root / LANGUAGE_MODEL
-        problem = _train(
-            {"data": data, "architecture": LANGUAGE_MODEL, "out": language_model, "data_options": data_options}
-        )
-        if problem is not None:
-            jobs = {
-                m: f"its language model: {problem}" if parsed[m.name].unit == "WC" else job for m, job in jobs.items()
-            }
     jobs = {member: _other_data(member.folder, fingerprint) or job for member, job in jobs.items()}
-    trainings = {member: job for member, job in jobs.items() if not isinstance(job, str)}
+    trainings: dict[Member, Arguments] = {}
     for member, job in jobs.items():
         if isinstance(job, str):
             ended(member, job)
-    for member, problem in _train_all(_slowest_first(trainings, parsed), workers or os.cpu_count() or 1):
-        ended(member, problem)
+        else:
+            trainings[member] = job
+    trainings = _slowest_first(trainings, parsed)
+    readers = {member: trainings.pop(member) for member in list(trainings) if parsed[member.name].unit == "WC"}
+    language_model = Member(name=LANGUAGE_MODEL, seed=0, folder=root / LANGUAGE_MODEL)
+    if readers:  # the language model first, because they are built from it; the others need not wait
+        arguments = {"data": data, "architecture": LANGUAGE_MODEL, "data_options": data_options}
+        trainings = {language_model: {**arguments, "out": language_model.folder}, **trainings}
+    with _trainer(workers or os.cpu_count() or 1, len(trainings) + len(readers)) as train:
+        for member, problem in train(trainings, after={language_model: readers}):
+            if member != language_model:
+                ended(member, problem)
+            elif problem is not None:
+                for reader in readers:
+                    ended(reader, f"its language model: {problem}")
     return [replace(member, problem=problems[member]) for member in jobs]
 
 
@@ -203,16 +214,36 @@ def _slowest_first(trainings: Mapping[Member, Arguments], names: Mapping[str, Zo
     return {member: trainings[member] for member in sorted(trainings, key=slowness)}
 
 
-def _train_all(trainings: Mapping[Member, Arguments], workers: int) -> Iterator[tuple[Member, str | None]]:
-    """Each member as its training ends, with what went wrong."""
+@contextmanager
+def _trainer(workers: int, count: int) -> Iterator[Trainer]:
+    """Trains members one after the other, or in several processes."""
     if workers == 1:
-        for member, arguments in trainings.items():
-            yield member, _train(arguments)
+        yield _train_in_turn
         return
-    with _processes(min(workers, len(trainings) or 1)) as processes:
-        members = {processes.submit(_train, arguments): member for member, arguments in trainings.items()}
-        for future in as_completed(members):
-            yield members[future], future.result()
+    with _processes(min(workers, count or 1)) as processes:
+        yield partial(_train_at_once, processes)
+
+
+def _train_in_turn(trainings: Mapping[Member, Arguments], after: Followers) -> Iterator[tuple[Member, str | None]]:
+    """Each member as its training ends, with what went wrong; those that follow one that failed are left out."""
+    for member, arguments in trainings.items():
+        problem = _train(arguments)
+        yield member, problem
+        if problem is None:
+            yield from _train_in_turn(after.get(member, {}), {})
+
+
+def _train_at_once(
+    processes: ProcessPoolExecutor, trainings: Mapping[Member, Arguments], after: Followers
+) -> Iterator[tuple[Member, str | None]]:
+    """The same in several processes."""
+    running = {processes.submit(_train, arguments): member for member, arguments in trainings.items()}
+    while running:
+        for future in wait_for(running, return_when=FIRST_COMPLETED).done:
+            member, problem = running.pop(future), future.result()
+            if problem is None:
+                running |= {processes.submit(_train, job): reader for reader, job in after.get(member, {}).items()}
+            yield member, problem
 
 
 @contextmanager
