@@ -23,6 +23,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,24 @@ def minilm_l3(data: Path, folder: Path) -> Path:
     return path
 
 
+def log(every: float = 60.0) -> Callable[[st.Progress], None]:
+    """Prints a line now and then."""
+    last = -every
+
+    def observer(progress: st.Progress) -> None:
+        nonlocal last
+        if time.perf_counter() - last > every:
+            last = time.perf_counter()
+            print(f"{progress.part}: {progress.done} of {progress.total} {progress.unit}", flush=True)
+
+    return observer
+
+
 def run(name: str, folder: Path, data: str | None, **options: Any) -> None:
     """Run a study or go on with it, and print what it took and where its tables are."""
     started = time.perf_counter()
-    finished = st.study(name, None, data, out=folder, resume=(folder / "manifest.json").exists(), **options)
+    resume = (folder / "manifest.json").exists()
+    finished = st.study(name, None, data, out=folder, resume=resume, observer=log(), **options)
     print(f"{name}: {time.perf_counter() - started:.0f} s now; {folder / 'report.md'}")
     for claim in finished.claims:
         print(" ", claim)
@@ -84,7 +99,12 @@ def main() -> None:
     glove = glove_file(options.data, out)
     test = str(options.data / "textfooler_eval" / "mr.jsonl.gz")
     train = str(options.data / "mr" / "all_minus_textfooler1000.jsonl.gz")
-    pool = {"train_data": train, "vectors": {"glove": str(glove)}, "pool_folder": str(out / "pool-mr")}
+    pool: dict[str, Any] = {
+        "workers": os.cpu_count() or 1,
+        "train_data": train,
+        "vectors": {"glove": str(glove)},
+        "pool_folder": str(out / "pool-mr"),
+    }
     match options.part:
         case "small":
             run("transfer", out / "small", test, pool="default", attacked=200, **pool)

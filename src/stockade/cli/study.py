@@ -32,6 +32,11 @@ _PASSED_ON = ("limit", "seed", "budget", "max_words", "mlm", "encoder")
 _TYPES: Mapping[Any, Any] = {int: int, float: float, Path: click.Path(path_type=Path)}
 
 
+_workers_option = click.option(
+    "--workers", type=int, default=1, show_default=True, help="Models at once, each in a process of its own."
+)
+
+
 class Studies(click.Group):
     """The studies as commands, each made from its spec when it is asked for."""
 
@@ -75,7 +80,7 @@ def _command(spec: type[StudySpec]) -> click.Command:
         function = add(function)
     for name in reversed(spec.options()):
         function = _option(name, spec.model_fields[name])(function)
-    for option in (budget_option, seed_option, limit_option):
+    for option in (*([_workers_option] if spec.uses_workers else []), budget_option, seed_option, limit_option):
         function = option(function)
     function = click.argument("inputs", metavar=f"[{models} DATA]", nargs=-1)(function)
     what = f"{spec.summary}\n\nMODEL and DATA are as for `stockade attack`."
@@ -89,6 +94,7 @@ def _run(context: click.Context, spec: type[StudySpec], inputs: tuple[str, ...],
     out = output_folder(options["out"], spec.kind, options["resume"])
     chosen = {name: _value(options[name]) for name in spec.options() if _is_given(context, name)}
     common = {"out": out, "resume": options["resume"], "trust": options["trust_run"], **speed_options(options)}
+    common |= {name: options[name] for name in ("workers",) if name in options}
     models, data = (list(inputs[:-1]), inputs[-1]) if len(inputs) > 1 else (list(inputs) or None, None)
     if options["resume"] and not inputs:
         refuse_beside_resume(context, accepted=spec.options())

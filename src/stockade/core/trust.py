@@ -23,7 +23,9 @@ class _Vouched:
     references: frozenset[str]
 
 
-_VOUCHED: ContextVar[_Vouched | None] = ContextVar("stockade_vouched", default=None)
+Trust = _Vouched | None
+"""Whose code may run here; None for anybody's."""
+_VOUCHED: ContextVar[Trust] = ContextVar("stockade_vouched", default=None)
 
 
 @contextmanager
@@ -44,6 +46,22 @@ def only_vouched(folder: Path, references: Collection[str] = (), *, trust: bool 
         yield
     finally:
         _VOUCHED.reset(token)
+
+
+def current_trust() -> Trust:
+    """Whose code may run here, for a process that works for this one."""
+    return _VOUCHED.get()
+
+
+def with_trust(trust: Trust) -> None:
+    """Let no other code run here than in the process that this one works for.
+
+    Parameters
+    ----------
+    trust
+        The `current_trust` there.
+    """
+    _VOUCHED.set(trust)
 
 
 def check_vouched(reference: str) -> None:

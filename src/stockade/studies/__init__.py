@@ -51,6 +51,7 @@ def study(
     concurrency: int = 64,
     batch_tokens: int | None = None,
     seconds: float | None = None,
+    workers: int = 1,
     data_options: DataOptions | None = None,
     model_options: ModelOptions | None = None,
     observer: Observer | None = None,
@@ -91,6 +92,9 @@ def study(
         Tokens per batch; tuned by default.
     seconds
         A time limit for each attack: no search is started after it.
+    workers
+        Processes that work at the same time, in studies that can use several: `transfer` attacks and asks a model in
+        each. Models and data must then be named, not given as objects.
     data_options, model_options
         How the data are read and the models are loaded.
     observer
@@ -116,7 +120,9 @@ def study(
     for option in options:
         if option not in workflow.spec.options():
             raise unknown_name(f"option of the study {name}", option, workflow.spec.options())
-    runtime = Runtime(concurrency=concurrency, batch_tokens=batch_tokens, seconds=seconds, observer=observer)
+    runtime = Runtime(
+        concurrency=concurrency, batch_tokens=batch_tokens, seconds=seconds, workers=workers, observer=observer
+    )
     result: StudyResult[Any]
     if resume and models is None and out is not None:
         fields = workflow.spec.model_fields

@@ -72,6 +72,8 @@ class StudySpec(ModelSpec):
     several_models: ClassVar[bool] = False
     parallel: ClassVar[bool] = False
     """Whether the data are parallel sentences, for translators."""
+    uses_workers: ClassVar[bool] = False
+    """Whether several processes can work on it."""
 
     models: Annotated[Mapping[str, Reference], BeforeValidator(models_by_name)]
     budget: Count | None = None

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from stockade.core.errors import ModelError
 from stockade.core.protocols import Classifier
@@ -17,9 +19,9 @@ from stockade.core.seeds import derive_seed
 from stockade.core.text import Text
 from stockade.datasets.examples import ExampleSet, prepare_texts
 from stockade.experiment.pool import DataPool
+from stockade.experiment.processes import add_all, worker_processes
 from stockade.experiment.progress import Progress, Runtime, within
 from stockade.experiment.store import ResultStore
-from stockade.experiment.workspace import Workspace
 from stockade.studies.frame import finished
 from stockade.studies.records import successes
 from stockade.studies.transfer.rates import Samples
@@ -61,6 +63,8 @@ _MAP_WORDS = range(6, 26)
 
 AllSamples = Mapping[str, Samples]
 """The adversarial texts that targets are given, by attack and source."""
+AtOnce = Callable[[Sequence[str], str, AllSamples, Sequence[str]], None]
+"""Does a part of the work for the models that are named, with the samples and maps that it needs."""
 
 
 def wanted_cells(name: str, samples: AllSamples) -> list[str]:
@@ -135,37 +139,62 @@ class TransferJob:
     ----------
     spec
         What decides the study.
-    workspace
-        Its folder.
+    store, folder
+        Its results, and where the attacks on each source are.
     data
         Its texts.
     runtime
         How it is run.
     """
 
-    def __init__(self, spec: TransferSpec, workspace: Workspace, data: DataPool, runtime: Runtime) -> None:
-        self._spec, self._store, self._folder, self._runtime = spec, workspace.store, workspace.folder, runtime
+    def __init__(self, spec: TransferSpec, store: ResultStore, folder: Path, data: DataPool, runtime: Runtime) -> None:
+        self._spec, self._store, self._folder, self._runtime = spec, store, folder, runtime
         self._data = data
         self._texts = {row.id: row.text for row in prepare_texts(data.source(), limit=spec.size, seed=spec.seed)}
 
     def run(self) -> dict[str, AttackResult]:
-        """Do what is left to do, and return the attacks on each source."""
+        """Do what is left to do, and return the attacks on each source.
+
+        With several workers, each attacks a source or scores with a target at a time; what they could not do is tried
+        once more here, and marked.
+        """
         models, seconds = self._trained()
-        roster = Roster(
-            {**models, **{second(name): model for name, model in seconds.items()}},
-            self._data,
-            self._spec.model_options,
-            self._spec.language,
-            self._spec.seed,
-        )
-        runs = {name: run for name in models if (run := self._attack(roster, name)) is not None}
-        samples = sample_all(runs, self._spec)
-        maps = self._choose_maps(runs)
-        for name in models:
-            self._score(roster, name, samples, maps)
-            if name in seconds:
-                self._score(roster, second(name), samples, ())
+        named = {**models, **{second(name): model for name, model in seconds.items()}}
+        roster = self.roster(named)
+        names = [name for model in models for name in (model, second(model)) if name in named]
+        with self._workers(named) as at_once:
+            to_attack = [name for name in models if finished(AttackResult, self._folder / RUNS / name) is None]
+            at_once(to_attack, "attacking", {}, ())
+            runs = {name: run for name in models if (run := self.attack(roster, name)) is not None}
+            samples = sample_all(runs, self._spec)
+            maps = self._choose_maps(runs)
+            at_once([name for name in names if self._unscored(name, samples, maps)], "scoring", samples, maps)
+        for name in names:
+            self.score(roster, name, samples, maps)
         return runs
+
+    def roster(self, models: Mapping[str, object]) -> Roster:
+        """The models of the study, loaded as it says."""
+        spec = self._spec
+        return Roster(models, self._data, spec.model_options, spec.language, spec.seed)
+
+    @contextmanager
+    def _workers(self, models: Mapping[str, object]) -> Iterator[AtOnce]:
+        """Does a part of the work for several models at the same time; nothing where there is one worker, this one."""
+        if self._runtime.workers == 1:
+            yield lambda names, part, samples, maps: None
+            return
+        from stockade.studies.transfer.workers import Work, work_at_once
+
+        def at_once(names: Sequence[str], part: str, samples: AllSamples, maps: Sequence[str]) -> None:
+            runtime = dataclasses.replace(self._runtime, workers=1, observer=None)
+            work = Work(self._spec, self._folder, runtime, models, samples, tuple(maps))
+            for done, additions in enumerate(work_at_once(processes, work, part, names), 1):
+                add_all(self._store, additions)
+                self._report(part, done, len(names), "models")
+
+        with worker_processes(self._runtime.workers) as processes:
+            yield at_once
 
     def _trained(self) -> tuple[dict[str, object], dict[str, object]]:
         """The models and their second trainings: those that were named, and those of the pool."""
@@ -182,6 +211,7 @@ class TransferJob:
             sources=PoolSources(vectors=spec.vectors, checkpoints=spec.checkpoints),
             data_options=spec.data_options,
             observer=self._runtime.observer,
+            workers=None if self._runtime.workers == 1 else self._runtime.workers,
         )
         for member in members:
             name = member.name if member.seed == 0 else second(member.name)
@@ -192,7 +222,7 @@ class TransferJob:
                 seconds.setdefault(member.name, str(member.folder))
         return models, {name: model for name, model in seconds.items() if name in models}
 
-    def _attack(self, roster: Roster, name: str) -> AttackResult | None:
+    def attack(self, roster: Roster, name: str) -> AttackResult | None:
         """The attacks on one source; None if they could not be run."""
         folder = self._folder / RUNS / name
         result = finished(AttackResult, folder)
@@ -207,12 +237,12 @@ class TransferJob:
                     raise ModelError(problem)
         return result
 
-    def _score(self, roster: Roster, name: str, samples: AllSamples, maps: Sequence[str]) -> None:
+    def score(self, roster: Roster, name: str, samples: AllSamples, maps: Sequence[str]) -> None:
         """Let one model score what it has not scored yet, and measure what words are worth to it."""
-        cells = missing_cells(self._store, name, samples)
-        words, substitutes = ([], []) if is_second(name) else self._missing_words(name, maps)
-        if not cells and not words and not substitutes:
+        unscored = self._unscored(name, samples, maps)
+        if unscored is None:
             return
+        cells, words, substitutes = unscored
         with marking(self._store, name, "scoring"):
             classifier, examples = roster.load(name, self._store)
             scorer = TextScorer(classifier, self._runtime, self._spec.language, self._spec.seed)
@@ -220,8 +250,16 @@ class TransferJob:
             for done, wanted in enumerate(cells, 1):
                 predictions = predict(scorer, self._labelled(wanted, samples, labels), wanted)
                 store_predictions(self._store, name, wanted, predictions, scorer.effort)
-                self._report(f"{name}: scoring", done, len(cells))
+                self._report(f"{name}: scoring", done, len(cells), "sources")
             self._measure_words(name, words, substitutes, classifier, scorer, examples)
+
+    def _unscored(
+        self, name: str, samples: AllSamples, maps: Sequence[str]
+    ) -> tuple[list[str], list[str], list[str]] | None:
+        """What a model has not scored yet: cells, texts whose words and texts whose substitutes are to be measured."""
+        cells = missing_cells(self._store, name, samples)
+        words, substitutes = ([], []) if is_second(name) else self._missing_words(name, maps)
+        return (cells, words, substitutes) if cells or words or substitutes else None
 
     def _labelled(self, wanted: str, samples: AllSamples, labels: Mapping[str, int]) -> Iterator[LabelledText]:
         """The originals, or the adversarial texts of a source, with their true classes."""
@@ -300,9 +338,9 @@ class TransferJob:
         self._store.add(WORDS, WORDS, {"sample": sample, "chosen": chosen, "named": named, "text": spec.map_text})
         return (*chosen[: spec.maps], *named)
 
-    def _report(self, part: str, done: int, total: int) -> None:
+    def _report(self, part: str, done: int, total: int, unit: str) -> None:
         if self._runtime.observer is not None:
-            self._runtime.observer(Progress(part=part, done=done, total=total, unit="sources"))
+            self._runtime.observer(Progress(part=part, done=done, total=total, unit=unit))
 
 
 def given_id(text: str, label: object) -> str:

@@ -30,6 +30,7 @@ class TransferSpec(StudySpec):
         "Which adversarial texts fool other models too: the transfer matrix, what it depends on, universal examples."
     )
     several_models: ClassVar[bool] = True
+    uses_workers: ClassVar[bool] = True
     free: ClassVar[frozenset[str]] = StudySpec.free | {
         *("models", "second", "pool", "train_data", "pool_folder", "vectors", "checkpoints"),
         *("importance", "maps", "map_text"),

@@ -33,6 +33,7 @@ from stockade.studies.transfer.rates import Outcomes, Resampled
 from stockade.studies.transfer.spec import TransferSpec
 from stockade.studies.transfer.statistics import CHARACTER, in_family_order
 from stockade.studies.transfer.word_importance import Importances, read_importances, read_substitutes
+from stockade.studies.transfer.workers import check_references
 from stockade.studies.transferability.cross_scoring import (
     CLEAN,
     Predictions,
@@ -288,6 +289,8 @@ def run(spec: TransferSpec, folder: Path, runtime: Runtime, resume: bool) -> Tra
                 "second": with_recorded(spec.second, recorded.get("second", {}), "The second training of"),
             }
         )
+    if runtime.workers > 1:
+        check_references(spec)
     data = DataPool(spec.data, spec.data_options, limit=spec.size, seed=spec.seed)
 
     def describe() -> dict[str, Any]:
@@ -302,7 +305,7 @@ def run(spec: TransferSpec, folder: Path, runtime: Runtime, resume: bool) -> Tra
 
     with begin_study(folder, spec, describe, resume=resume) as workspace:
         data.hold_to(workspace.manifest.inputs["data"]["fingerprint"])
-        runs = TransferJob(spec, workspace, data, runtime).run()
+        runs = TransferJob(spec, workspace.store, workspace.folder, data, runtime).run()
         result = TransferResult.of_runs(workspace, runs)
         result.write_summary()
     return result

@@ -86,7 +86,7 @@ class Roster:
         recorded = store.get(part, name)
         if recorded is None:
             described = {"name": name, **describe_model(self._references[name], classifier)}
-            store.add(part, name, described, position=len(store.ids(part)))
+            store.add(part, name, described, position=list(self._references).index(name))
         elif recorded["fingerprint"] != fingerprint_of(classifier):
             raise ModelError(
                 f"The model {name} is not the one that the study was begun with (another fingerprint). Put it back, or "

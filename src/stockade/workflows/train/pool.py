@@ -9,19 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor
-from concurrent.futures import wait as wait_for
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from stockade.core.errors import StockadeError
 from stockade.experiment.inputs import DataOptions
+from stockade.experiment.processes import completed, worker_processes
 from stockade.experiment.progress import Observer, Progress
 from stockade.experiment.workspace import MANIFEST, read_manifest
 from stockade.models.zoo.names import PRETRAINED, ZooName, parse_zoo_name
@@ -220,7 +217,7 @@ def _trainer(workers: int, count: int) -> Iterator[Trainer]:
     if workers == 1:
         yield _train_in_turn
         return
-    with _processes(min(workers, count or 1)) as processes:
+    with worker_processes(min(workers, count or 1)) as processes:
         yield partial(_train_at_once, processes)
 
 
@@ -237,39 +234,13 @@ def _train_at_once(
     processes: ProcessPoolExecutor, trainings: Mapping[Member, Arguments], after: Followers
 ) -> Iterator[tuple[Member, str | None]]:
     """The same in several processes."""
-    running = {processes.submit(_train, arguments): member for member, arguments in trainings.items()}
-    while running:
-        for future in wait_for(running, return_when=FIRST_COMPLETED).done:
-            member, problem = running.pop(future), future.result()
-            if problem is None:
-                running |= {processes.submit(_train, job): reader for reader, job in after.get(member, {}).items()}
-            yield member, problem
-
-
-@contextmanager
-def _processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that are ended when the user interrupts: every training goes on from its last checkpoint."""
-    executor = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_end_with_parent)
-    try:
-        yield executor
-    except BaseException:
-        for process in list((executor._processes or {}).values()):
-            process.terminate()
-        raise
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """A killed parent cannot end its processes, and they would go on training for hours."""
-
-    def watch() -> None:
-        parent = parent_process()
-        if parent is not None:
-            wait([parent.sentinel])
-            os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
+    running: dict[Future[str | None], Member] = {
+        processes.submit(_train, arguments): member for member, arguments in trainings.items()
+    }
+    for member, problem in completed(running):
+        if problem is None:
+            running |= {processes.submit(_train, job): reader for reader, job in after.get(member, {}).items()}
+        yield member, problem
 
 
 def _train(arguments: Arguments) -> str | None:

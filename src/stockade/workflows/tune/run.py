@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
-import signal
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from stockade.core.errors import OptionError, RunError
+from stockade.core.errors import OptionError
+from stockade.experiment.processes import result_of, worker_processes
 from stockade.experiment.progress import Progress, Runtime
 from stockade.experiment.result import Workflow
 from stockade.experiment.workspace import begin
@@ -26,8 +23,6 @@ from stockade.workflows.tune.result import TRIALS, TuneResult
 from stockade.workflows.tune.samplers import Sampler, make_sampler
 from stockade.workflows.tune.spec import TuneSpec
 from stockade.workflows.tune.trials import CODEC, Trial, missing_numbers, written_options
-
-_SECONDS_TO_END = 5.0
 
 
 def run(spec: TuneSpec, folder: Path, runtime: Runtime, resume: bool) -> TuneResult:
@@ -89,20 +84,10 @@ def run_trials(objective: Objective, sampler: Sampler, trials: list[Trial], want
                 finished = iter([objective.rate(numbers[0], chosen[0])])
             else:
                 tasks = [pool.submit(_rate, packed, at, options) for at, options in zip(numbers, chosen, strict=True)]
-                finished = map(_result, as_completed(tasks))
+                finished = map(result_of, as_completed(tasks))
             for trial in finished:
                 trials.append(trial)
                 yield trial
-
-
-def _result(task: Future[Trial]) -> Trial:
-    try:
-        return task.result()
-    except BrokenProcessPool:
-        raise RunError(
-            "A worker process ended in the middle of a trial (is there memory for all of them?). The finished trials "
-            "are stored: go on with --resume and fewer --workers."
-        ) from None
 
 
 @contextmanager
@@ -111,29 +96,8 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
     if workers == 1:
         yield None
         return
-    others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory(prefix="stockade-tune-", ignore_cleanup_errors=True) as scratch:
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_work, initargs=(scratch,))
-        try:
-            yield pool
-        except BaseException:  # nobody would store what the workers still find
-            pool.shutdown(wait=False, cancel_futures=True)
-            workforce = set(multiprocessing.active_children()) - others
-            for process in workforce:
-                process.terminate()
-            for process in workforce:
-                process.join(_SECONDS_TO_END)
-            raise
-        pool.shutdown()
-
-
-def _begin_work(scratch: str) -> None:
-    """In a worker process: Ctrl-C reaches the whole group, and one answer to it is enough; what an ended worker leaves
-    behind is removed with the folder that all of them work in.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    tempfile.tempdir = scratch
+    with worker_processes(workers) as pool:
+        yield pool
 
 
 @lru_cache(maxsize=1)
