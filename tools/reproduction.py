@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -142,7 +143,7 @@ def page(papers: Sequence[Mapping[str, Any]], kept: Mapping[str, Mapping[str, An
             raise SystemExit(f"There is no benchmarks/results/{missing[0]}.json: record that run first.")
         parts.append(f"\n## {paper['title']}\n")
         if "note" in paper:
-            parts.append(f"\n{paper['note'].strip()}\n")
+            parts.append(f"\n{fill(paper['note'], 100, break_long_words=False, break_on_hyphens=False)}\n")
         parts.append(f"\n| {' | '.join(_COLUMNS)} |\n|{'---|' * len(_COLUMNS)}\n")
         parts += [f"{item.row(kept)}\n" for item in items]
     return "".join(parts)
