@@ -87,15 +87,21 @@ def _begin_work(scratch: str, trust: Trust) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tempfile.tempdir = scratch
     with_trust(trust)
-    Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
 
 
-def _end_with_parent() -> None:
-    """A killed parent cannot end its processes, and they would go on for hours."""
-    parent = parent_process()
-    if parent is not None:
-        wait_for_end([parent.sentinel])
-        os._exit(1)
+def end_with_parent() -> None:
+    """End this process as soon as its parent has: one that is killed cannot end its workers, which would go on for
+    hours.
+    """
+
+    def watch() -> None:
+        parent = parent_process()
+        if parent is not None:
+            wait_for_end([parent.sentinel])
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 @dataclass(frozen=True, slots=True)
