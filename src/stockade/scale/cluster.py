@@ -7,6 +7,7 @@ installed, and see models and data under the same names as the machine that writ
 from __future__ import annotations
 
 import pickle
+import socket
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from stockade.scale.leases import Died, Failed, Found, Message, Ready, Work
 from stockade.scale.local import finish_lease, limit_threads, portable
 
 _DRAINED_AT_ONCE = 64
+_SECONDS_TO_CONNECT = 10.0
 
 
 class Actor:
@@ -70,8 +72,9 @@ class RayCarrier:
         self._connected_here = not self._ray.is_initialized()
         if self._connected_here:
             try:
+                _check_reachable(address)  # Ray itself would try for minutes
                 self._ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 reason = str(error).strip().partition("\n")[0]
                 raise OptionError(
                     f"There is no Ray cluster at {address} ({reason}). Start one with ray start --head, and name its "
@@ -125,6 +128,12 @@ class RayCarrier:
         self._waiting = {}
         if self._connected_here:
             self._ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), _SECONDS_TO_CONNECT).close()
 
 
 def import_ray() -> Any:

@@ -24,7 +24,7 @@ from stockade.experiment.workspace import MANIFEST, read_manifest
 from stockade.models.zoo.names import PRETRAINED, ZooName, parse_zoo_name
 
 LANGUAGE_MODEL = "biLM"
-_EPOCHS = {"C": 8, "WC": 6, "MiniLM-L6": 2, "MiniLM-L3": 3, "BERT-NOPT": 8}
+_EPOCHS = {"C": 8, "WC": 4, "MiniLM-L6": 2, "MiniLM-L3": 3, "BERT-NOPT": 8}
 """Fewer than a single training has by default, for members that take long: a pool has many of them, trained twice."""
 _NEED_CHECKPOINT = (*PRETRAINED, "MiniLM-L3")
 _SLOW = ("WC", "", "C", "W")
