@@ -51,7 +51,8 @@ def zoo_kit(vector_norm: float = 2.8) -> TrainingKit:
     """A kit around a CNN of the zoo without dropout, whose word vectors have this mean length."""
     torch.manual_seed(1)
     model, tokenizer = build_model("CNN-W-Random-1", TEXTS, CLASSES, options={"dropout": 0.0, "filters": 8})
-    table = model.get_input_embeddings().weight
+    embedding: Any = model.get_input_embeddings()
+    table = embedding.weight
     with torch.no_grad():
         lengths = table.norm(dim=1)
         table *= vector_norm / lengths[lengths > 0].mean()

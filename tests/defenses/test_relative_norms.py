@@ -100,9 +100,7 @@ def test_vectors_without_a_length_cannot_be_a_measure(value: float) -> None:
     kit = zoo_kit()
     with torch.no_grad():
         kit.network.get_input_embeddings().weight.fill_(value)
-    with pytest.raises(
-        ModelError, match="all zero or not finite, so the norms of pgd cannot be relative.*norm=absolute"
-    ):
+    with pytest.raises(ModelError, match=r"all zero or not finite, so the norms of pgd cannot.*norm=absolute"):
         ascent("pgd", kit)
     assert ascent("pgd:norm=absolute", kit).max_norm == 0.05
 
@@ -144,7 +142,7 @@ def test_the_manifest_the_summary_and_the_card_tell_what_was_measured(tmp_path: 
     assert measured["scale"] == pytest.approx(measured["vector_norm"] / 1.4, rel=1e-5)
     assert measured["max_norm"] == pytest.approx(0.5 * measured["scale"], rel=1e-5)
 
-    with pytest.raises(RunError, match="made with another configuration: defenses was .*default.*now .*paper"):
+    with pytest.raises(RunError, match="made with another configuration: defenses was"):
         st.train(rows(40), "CNN-W-Random-1", out=folder, resume=True, **{**arguments, "defenses": "freelb@paper"})
     result = st.train(rows(40), "CNN-W-Random-1", out=folder, resume=True, **arguments)
     assert result.summary["measured"] == {"freelb": measured}
