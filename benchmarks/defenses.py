@@ -1,7 +1,7 @@
 """Every defense on the same data, texts and attacks, over several trained seeds, beside the undefended model.
 
     python benchmarks/defenses.py TRAIN TEST --arch CNN-W-GloVe-1 [--texts 200] [--seeds 0 1 2] [--copies 100] \\
-        [--epochs 2 --masked-epochs 6] [--glove FILE] [--rows FACT RanMASK …] [--attacks textfooler …] \\
+        [--epochs 2 --masked-epochs 6] [--norm auto] [--glove FILE] [--rows FACT RanMASK …] [--attacks textfooler …] \\
         [--textfooler-only FuSE FIVE] [--out FOLDER] [--json FILE]
 
 For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each
@@ -15,8 +15,9 @@ McNemar's test), and `+8 −1` are texts that survive with more seeds in the def
 texts for these models, the intervals of other models for these texts. Below the table, the same test for what the
 papers claim of single attacks, attacked directly as they did, and with a text counted as robust only if no view of
 that attack fools it. DeepWordBug comes as its paper describes it (words chosen once, up to 30 letters changed) and as
-TextAttack has it, which is what RanMASK's authors attacked with. What is finished in --out is read, not repeated, so
-several processes can share the seeds, and a last one prints the table.
+TextAttack has it, which is what RanMASK's authors attacked with. Then, of each row, the options of its defenses that
+are not those of the preset `paper`, and what PGD and FreeLB measured of the model. What is finished in --out is read,
+not repeated, so several processes can share the seeds, and a last one prints the table.
 """
 
 from __future__ import annotations
@@ -29,16 +30,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from scipy.stats import t as student
 
 import stockade as st
 from stockade.core.records import Record
+from stockade.defenses.pgd import Norm
+from stockade.defenses.registry import NamedDefense, make_defense
 from stockade.workflows.evaluate.analysis import AttackShares
 from stockade.workflows.evaluate.measures import compared
 from stockade.workflows.evaluate.outcomes import cell_outcomes, row_outcomes
+from stockade.workflows.evaluate.spec import make_chains
 
 TEXTFOOLER = "textfooler"
 ATTACKS = (TEXTFOOLER, "bert-attack", "deepwordbug", "deepwordbug@textattack")
@@ -46,6 +50,8 @@ RETRAINED_SEED = 1000
 FACT = "fact:perturb_words=4,similarity=off"
 FUSE = "fuse:similarity=off"
 """Without the sentence encoder, which would take nearly all of the time; FACT with four of a sentence's 20 words."""
+FILES = ("reference_model", "model")
+"""Options that name a file: no settings of a paper."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +71,17 @@ class Recipe:
     seed: int = 0
 
 
-def recipes(rate: float, base: Path) -> dict[str, Recipe]:
-    masked = f"ranmask:rate={rate}"
+def recipes(rate: float, base: Path, norm: str) -> dict[str, Recipe]:
+    masked, freelb = f"ranmask:rate={rate}", f"freelb:norm={norm}"
     return {
         "undefended": Recipe(),
         "retrained": Recipe(seed=RETRAINED_SEED),
         "FACT": Recipe((f"{FACT},reference_model={base}",), seed=RETRAINED_SEED),
         "RanMASK": Recipe((masked,)),
-        "RanMASK + FreeLB": Recipe((masked, "freelb")),
+        "RanMASK + FreeLB": Recipe((masked, freelb)),
         "SAFER": Recipe(("safer",)),
-        "PGD": Recipe(("pgd",)),
-        "FreeLB": Recipe(("freelb",)),
+        "PGD": Recipe((f"pgd:norm={norm}",)),
+        "FreeLB": Recipe((freelb,)),
         "Adv-HotFlip": Recipe(("adv-hotflip",)),
         "augmentation": Recipe((f"augmentation:model={base}",)),
         "hull": Recipe(("hull",)),
@@ -94,9 +100,12 @@ def table_rows(rate: float, copies: int, five: str) -> list[Row]:
         Row("FuSE(FACT)", "FACT", f"{FUSE}+fact"),
         Row("FIVE(FACT)", "FACT", f"{five}+fact"),
         Row("RanMASK, mean probability", "RanMASK", masked),
+        Row("RanMASK, logit", "RanMASK", f"{masked},combine=logit"),
         Row("RanMASK, vote", "RanMASK", f"{masked},combine=vote"),
+        Row("RanMASK, vote + LM", "RanMASK", f"{masked},combine=vote,sampling=lm"),
         Row("RanMASK + FreeLB", "RanMASK + FreeLB", f"{masked}+freelb"),
         Row("SAFER", "SAFER", f"safer:copies={copies}"),
+        Row("SAFER, vote", "SAFER", f"safer:copies={copies},combine=vote"),
         Row("PGD", "PGD"),
         Row("FreeLB", "FreeLB"),
         Row("Adv-HotFlip", "Adv-HotFlip"),
@@ -113,7 +122,7 @@ def trained(options: argparse.Namespace, name: str, seed: int) -> Path:
     """The folder of a model, trained now unless it is there."""
     folder: Path = options.out / f"seed-{seed}" / "models" / name.replace(" ", "")
     base = options.out / f"seed-{seed}" / "models" / "undefended"
-    recipe = recipes(options.rate, base)[name]
+    recipe = recipes(options.rate, base, options.norm)[name]
     sources = {"glove": str(options.glove)} if options.glove else {}
     masked = any(defense.startswith("ranmask") for defense in recipe.defenses)
     epochs = (options.masked_epochs if masked else None) or options.epochs
@@ -237,6 +246,35 @@ def claims(options: argparse.Namespace, rows: Mapping[str, Row]) -> Iterator[str
                 yield f"undefended → {name}, {attack} {how}: {pair}"
 
 
+def defenses_of(row: Row, recipe: Recipe) -> list[NamedDefense]:
+    """Those that only train its model, and those that answer."""
+    training = [named for named in map(make_defense, recipe.defenses) if not named.entry.answers]
+    answering = [named for named in make_chains(row.chain)[-1].defenses or () if named.entry.answers]
+    return training + answering
+
+
+def changed_options(named: NamedDefense) -> str:
+    """The options that are not those of the preset `paper`, as "similarity off (paper: filter)"."""
+    published = make_defense(f"{named.name}@paper").options
+    return ", ".join(
+        f"{option} {value} (paper: {published[option]})"
+        for option, value in named.options.items()
+        if value != published[option] and option not in FILES
+    )
+
+
+def settings(options: argparse.Namespace, row: Row) -> Iterator[str]:
+    """What of a row is not as published, and what its defenses measured of the trained models."""
+    recipe = recipes(options.rate, Path("models/undefended"), options.norm)[row.model]
+    for named in defenses_of(row, recipe):
+        changed = changed_options(named)
+        yield f"{row.name}: {named.name} with {changed}" if changed else f"{row.name}: {named.name}@paper"
+    for seed in options.seeds:
+        result = st.load(trained(options, row.model, seed))
+        assert isinstance(result, st.TrainResult)
+        yield from (f"{row.name}, seed {seed}: {remark}" for remark in result.remarks)
+
+
 def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
     defended = {seed: evaluated(options, row, seed) for seed in options.seeds}
     attacks = attacks_on(options, row)
@@ -304,6 +342,7 @@ def main() -> None:
     parser.add_argument("--eot-samples", type=int, default=5)
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--masked-epochs", type=int, help="of RanMASK, whose texts are never twice the same")
+    parser.add_argument("--norm", default="auto", choices=get_args(Norm), help="of PGD and FreeLB")
     parser.add_argument("--glove", type=Path)
     parser.add_argument("--rows", nargs="*")
     parser.add_argument("--attacks", nargs="+", default=ATTACKS)
@@ -325,6 +364,9 @@ def main() -> None:
             show(dict.fromkeys(table[0], "---"))
         show(table[-1])
     print("\n" + "\n".join(f"- {line}" for line in claims(options, {row.name: row for row in rows})), flush=True)
+    print("\nSettings, beside those of the presets `paper`:\n", flush=True)
+    for line in (line for row in rows for line in settings(options, row)):
+        print(f"- {line}", flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from stockade.models.encoding import TextEncoder
+from stockade.models.zoo.build import build_model
 from stockade.training.objective import Batch, CrossEntropy, TrainingKit
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.training.tiny import build
@@ -43,6 +44,29 @@ def make_kit(dropout: float = 0.0, seed: int = 0, **fields: Any) -> TrainingKit:
         seed=0,
         trained=False,
         **fields,
+    )
+
+
+def zoo_kit(vector_norm: float = 2.8) -> TrainingKit:
+    """A kit around a CNN of the zoo without dropout, whose word vectors have this mean length."""
+    torch.manual_seed(1)
+    model, tokenizer = build_model("CNN-W-Random-1", TEXTS, CLASSES, options={"dropout": 0.0, "filters": 8})
+    embedding: Any = model.get_input_embeddings()
+    table = embedding.weight
+    with torch.no_grad():
+        lengths = table.norm(dim=1)
+        table *= vector_norm / lengths[lengths > 0].mean()
+    model.train()
+    return TrainingKit(
+        network=model,
+        tokenizer=tokenizer,
+        encoder=TextEncoder.of(tokenizer, model, ("input_ids", "attention_mask")),
+        classes=CLASSES,
+        inputs=TEXTS,
+        labels=LABELS,
+        plain=CrossEntropy(),
+        seed=0,
+        trained=False,
     )
 
 

@@ -13,12 +13,13 @@ from hypothesis import strategies as some
 
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.text import Text
-from stockade.defenses.neighbours import neighbour_table, replacements
+from stockade.defenses.neighbours import NEAREST, neighbour_table, replacements
 from stockade.defenses.registry import make_defense
 from stockade.defenses.switch import Switch, check_importance, order_of, ranked_words
 from stockade.lexicon.neighbours import Neighbours, load_neighbours, use_neighbours, write_neighbours
 from stockade.lexicon.vectors import WordVectors
 from stockade.models.huggingface import HuggingFaceClassifier
+from tests.lexicon.nltk_tagger import needs_nltk, nltk_tagger
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.toys import BagEncoder, WeightVictim
 
@@ -111,6 +112,43 @@ def test_parts_of_speech_are_kept(word: str) -> None:
     assert same | others <= every
     assert same <= kept
     assert not others & kept
+
+
+def test_a_film_is_a_movie_and_no_name() -> None:
+    """Tagged as sentences of one word, "film" would be a name ("broadway" would do) and "movie" would not."""
+    table = neighbour_table(None)
+    assert replacements(table, "film", 10, True)[0] == "movie"
+    assert replacements(table, "movie", 10, True)[0] == "film"
+    names = {"broadway", "hollywood", "disney"}
+    assert names <= set(table.words)
+    assert not names & {*replacements(table, "film", 100, True), *replacements(table, "movie", 100, True)}
+
+
+@needs_nltk
+def test_parts_of_speech_are_those_of_the_dictionary_of_nltk() -> None:
+    """Of pairs of words whose tag it knows: nearly all that are kept have the same, nearly all of the same are kept."""
+    table, tags = neighbour_table(None), nltk_tagger().dictionary
+    right = kept = same = 0
+    for word, tag in tags.items():
+        near = [other for other in replacements(table, word, NEAREST, False) if other in tags]
+        passed = set(replacements(table, word, NEAREST, True)) & set(near)
+        alike = {other for other in near if tags[other] == tag}
+        right, kept, same = right + len(passed & alike), kept + len(passed), same + len(alike)
+    assert same > 4_000
+    assert right / kept > 0.98
+    assert right / same > 0.92
+
+
+@needs_nltk
+@pytest.mark.parametrize("word", PARTS_OF_SPEECH)
+def test_the_hand_made_pairs_are_those_of_the_tagger_of_nltk(word: str) -> None:
+    """But for "wonderful", which it takes for a noun when it stands alone."""
+    tag, (same, others) = nltk_tagger().tag, PARTS_OF_SPEECH[word]
+    if word == "wonderful":
+        assert tag(word) == "NN"
+        return
+    assert {tag(other) for other in same} == {tag(word)}
+    assert tag(word) not in {tag(other) for other in others}
 
 
 ENCODER = BagEncoder({"film": 2.0})

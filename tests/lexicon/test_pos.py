@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -23,6 +19,7 @@ from stockade.lexicon.pos import (
     window_ids,
     wordnet_pos,
 )
+from tests.lexicon.nltk_tagger import needs_nltk, nltk_tagger
 
 SENTENCES = {
     "the film is a great success": "DT NN VBZ DT JJ NN",
@@ -56,20 +53,16 @@ def test_candidates_in_a_place() -> None:
     assert tagger.tag_candidates(words, 1, ["is", "seemed", "might"]) == ["VBZ", "VBD", "MD"]
 
 
-NLTK = Path(__file__).parents[3] / "shared" / "data" / "nltk_bits" / "averaged_perceptron_tagger.json.gz"
-
-
 def test_a_word_alone_gets_its_most_frequent_tag_and_is_no_sentence() -> None:
     tagger = load_tagger()
     words = {"film": "NN", "movie": "NN", "actors": "NNS", "quickly": "RB", "wonderful": "JJ", "watched": "VBD"}
     assert {word: tagger.tag_alone(word) for word in words} == words
 
 
-@pytest.mark.skipif(not NLTK.exists(), reason="NLTK's tagger is not on this machine")
+@needs_nltk
 def test_words_alone_are_tagged_as_in_the_dictionary_of_nltk() -> None:
     """Its words have a single tag nearly everywhere in the Wall Street Journal; elsewhere "rose" is also a flower."""
-    with gzip.open(NLTK, "rt", encoding="utf-8") as file:
-        tags = {word: tag for word, tag in json.load(file)["tagdict"].items() if word.isalpha() and word.islower()}
+    tags = nltk_tagger().dictionary
     alike = sum(load_tagger().tag_alone(word) == tag for word, tag in tags.items())
     assert len(tags) > 1_000
     assert alike / len(tags) > 0.95

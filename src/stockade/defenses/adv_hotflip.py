@@ -28,7 +28,12 @@ _ROWS, _CANDIDATES = 1024, 512
 @published(
     "adv-hotflip",
     paper="Ebrahimi et al. 2018, HotFlip; as in Zeng et al. 2021, RanMASK, section 4.3",
-    presets={"paper": {}, "synonyms": {"candidates": "neighbours"}},
+    presets={
+        "default": {},
+        "paper": {"candidates": "neighbours"},
+        "authors": {"candidates": "vocabulary"},
+        "synonyms": {"candidates": "neighbours"},
+    },
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvHotFlip:
@@ -37,8 +42,9 @@ class AdvHotFlip:
     In each round the tokens with the greatest first-order gain are replaced by their best candidate. Special tokens and
     those that hide words stay, and so does the premise of a pair.
 
-    Differences to the paper: RanMASK's text speaks of synonyms, its code allows the whole vocabulary; the default does
-    as the code. A flip that would not raise the loss is not made.
+    Differences to the paper: RanMASK's text speaks of synonyms, which is preset `paper` (`synonyms` is another name of
+    it); its code allows the whole vocabulary, which is preset `authors` and the default. Synonyms are those of
+    Stockade's table of neighbours. A flip that would not raise the loss is not made.
 
     Parameters
     ----------

@@ -33,7 +33,12 @@ NO_VOTE = -1
     "deletion",
     paper="Huang et al. 2023, RS-Del: Edit Distance Robustness Certificates for Sequence Classifiers via Randomized "
     "Deletion; on words Huang et al. 2024, CERT-ED; with mean_kept Huang et al. 2025, AdaptDel",
-    presets={"paper": {}, "vote": {"combine": "vote"}, "adaptive": {"mean_kept": 10.0}},
+    presets={
+        "default": {},
+        "paper": {"combine": "vote"},
+        "vote": {"combine": "vote"},
+        "adaptive": {"mean_kept": 10.0},
+    },
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
@@ -47,8 +52,9 @@ class Deletion:
     it, which may sum to less than 1; means are over the copies with words. If no copy has words the text itself is
     asked.
 
-    Differences to the papers: copies without words vote for no class; mean probabilities are the default, because votes
-    starve attackers that follow scores and so flatter the defense.
+    Differences to the papers: copies without words vote for no class; without a preset mean probabilities answer,
+    because votes starve attackers that follow scores and so flatter the defense. Preset `paper` answers with votes
+    (`vote` is another name of it).
 
     Parameters
     ----------

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stockade.core.registry import published
-from stockade.defenses.pgd import check_ascent
+from stockade.defenses.pgd import Norm, check_ascent
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -14,16 +14,19 @@ if TYPE_CHECKING:
     from stockade.defenses.embedding_perturbation import VectorPerturbation
     from stockade.training.objective import Batch, Objective, TrainingKit
 
+_ABSOLUTE: dict[str, Any] = {"norm": "absolute"}
+
 
 @published(
     "freelb",
     paper="Zhu et al. 2020, FreeLB: Enhanced Adversarial Training for Natural Language Understanding, algorithm 1",
     presets={
-        "paper": {},
-        "mnli": {"start_norm": 0.15, "max_norm": 0.25},
-        "albert-sst2": {"start_norm": 0.6, "max_norm": 0.0},
-        "albert-mnli": {"steps": 3, "step_size": 0.04, "start_norm": 0.08, "max_norm": 0.0},
-        "ranmask-authors": {"steps": 3, "step_size": 0.3, "start_norm": 0.5, "max_norm": 0.05},
+        "default": {},
+        "paper": _ABSOLUTE,
+        "mnli": {"start_norm": 0.15, "max_norm": 0.25, **_ABSOLUTE},
+        "albert-sst2": {"start_norm": 0.6, "max_norm": 0.0, **_ABSOLUTE},
+        "albert-mnli": {"steps": 3, "step_size": 0.04, "start_norm": 0.08, "max_norm": 0.0, **_ABSOLUTE},
+        "ranmask-authors": {"steps": 3, "step_size": 0.3, "start_norm": 0.5, "max_norm": 0.05, **_ABSOLUTE},
     },
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +38,12 @@ class FreeLb:
     (middle of the published ranges).
 
     All K passes of a text drop the same numbers, as in the paper (section 3.3); the code of RanMASK draws anew.
-    Differences to the paper: tokens that hide words are not moved.
+    Differences to the paper: tokens that hide words are not moved. Without a preset, models of the zoo that are no
+    transformers have norms relative to their own vectors, which the paper does not have.
 
     Parameters
     ----------
-    steps, step_size, start_norm, max_norm
+    steps, step_size, start_norm, max_norm, norm
         As in `Pgd`; `steps` is K.
     """
 
@@ -47,6 +51,7 @@ class FreeLb:
     step_size: float = 0.1
     start_norm: float = 0.75
     max_norm: float = 0.5
+    norm: Norm = "auto"
 
     def __post_init__(self) -> None:
         check_ascent("freelb", self)
@@ -67,6 +72,9 @@ class FreeLbTraining:
     ascends_vectors: ClassVar[bool] = True
     plain: Objective
     vectors: VectorPerturbation
+
+    def measured(self) -> dict[str, Any]:
+        return self.vectors.measured()
 
     def augment(self, batch: Batch) -> Batch:
         return self.plain.augment(batch)

@@ -32,7 +32,8 @@ ENOUGH = 0.5
     "ranmask",
     paper="Zeng et al. 2021, RanMASK, sections 2 and 3",
     presets={
-        "paper": {},
+        "default": {},
+        "paper": {"combine": "vote"},
         "vote": {"combine": "vote"},
         "authors": {"combine": "normalised-logit", "kept": 2},
         "ag-news": {"rate": 0.9},
@@ -45,12 +46,13 @@ ENOUGH = 0.5
 class RanMask:
     """Hide words at random: train on masked texts, answer with what many masked copies say together.
 
-    Words are what blanks separate, of a pair those of the hypothesis. Preset `vote` answers with votes, as the paper
-    does; `authors` as the released code does when it takes logits, with at least two words kept.
+    Words are what blanks separate, of a pair those of the hypothesis. Preset `paper` answers with votes, as the paper
+    does (`vote` is another name of it); `authors` as the released code does when it takes logits, with at least two
+    words kept; those named after data sets have the paper's rates and nothing else of it.
 
     Differences to the paper: one function says how many words stay, in training, prediction and certificates (the
-    released code keeps at least two words and certifies as if it did not); training always draws uniformly; mean
-    probabilities are the default, because votes starve attackers that follow scores and so flatter the defense.
+    released code keeps at least two words and certifies as if it did not); training always draws uniformly; without
+    a preset mean probabilities answer, because votes starve attackers that follow scores and so flatter the defense.
 
     Parameters
     ----------

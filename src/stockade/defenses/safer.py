@@ -27,17 +27,23 @@ if TYPE_CHECKING:
 @published(
     "safer",
     paper="Ye et al. 2020, SAFER: A Structure-free Approach for Certified Robustness to Adversarial Word Substitutions",
-    presets={"paper": {}, "vote": {"combine": "vote"}, "authors": {"combine": "vote", "copies": 2000}},
+    presets={
+        "default": {},
+        "paper": {"combine": "vote"},
+        "vote": {"combine": "vote"},
+        "authors": {"combine": "vote", "copies": 2000},
+    },
 )
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Safer:
     """Replace words by synonyms at random: train on such texts, answer with what many copies say together.
 
     Each word that has a perturbation set is replaced by a draw from it, all of its words as likely, in the case of the
-    word that stood there; of a pair the hypothesis only. Preset `vote` answers with votes, as the paper does; `authors`
-    with as many copies as the released code.
+    word that stood there; of a pair the hypothesis only. Preset `paper` answers with votes, as the paper does (`vote`
+    is another name of it); `authors` with votes of as many copies as the released code.
 
-    Differences to the paper: mean probabilities are the default, because votes starve attackers that follow scores.
+    Differences to the paper: without a preset mean probabilities answer, because votes starve attackers that follow
+    scores.
     The released training script does not perturb the texts; this one does, as the paper says.
 
     Parameters

@@ -36,7 +36,8 @@ class Switch:
 
     Differences to the paper and its code: importance is the gradient of the predicted class's loss (the code's is that
     of half the squared logits: `importance=half_sq_norm`); `candidates` and `match_pos` have an effect; words stay with
-    their places; alternatives differ from each other and from the text. Neighbours and sentence encoder are Stockade's.
+    their places; parts of speech are the tags that words have most often (the code tags lists of words); alternatives
+    differ from each other and from the text. Neighbours and sentence encoder are Stockade's.
 
     Parameters
     ----------

@@ -102,6 +102,29 @@ def validation_batch(objective: Objective, batch: Batch) -> Batch:
     return objective.validation_batch(batch) if isinstance(objective, ValidatingObjective) else batch
 
 
+@runtime_checkable
+class MeasuringObjective(Protocol):
+    """An objective that depends on what it has measured of the model, which the training's manifest records."""
+
+    def measured(self) -> Mapping[str, Any]:
+        """By the name of the defense, what was measured when the training began, as JSON can hold it.
+
+        The same model must give the same again, so that a training can be resumed.
+        """
+        ...
+
+
+def measurements(objective: Objective) -> dict[str, Any]:
+    """What an objective and those inside it (`plain`) have measured of the model."""
+    measured: dict[str, Any] = {}
+    inside: Any = objective
+    while inside is not None:
+        if isinstance(inside, MeasuringObjective):
+            measured |= inside.measured()
+        inside = getattr(inside, "plain", None)
+    return measured
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingKit:
     """What a defense makes its objective from: the model to be trained, its data, and the objective so far.

@@ -24,9 +24,12 @@ def test_the_first_of_equals_is_the_best() -> None:
 
 
 def test_references_can_be_pasted() -> None:
-    assert reference("ranmask", "paper", {"rate": 0.25, "copies": 5}) == "ranmask:copies=5,rate=0.25"
+    assert reference("ranmask", "default", {"rate": 0.25, "copies": 5}) == "ranmask:copies=5,rate=0.25"
+    assert reference("ranmask", "paper", {"rate": 0.25}) == "ranmask@paper:rate=0.25", "which votes"
+    assert reference("five", "paper", {"samples": 3}) == "five:samples=3", "its default"
     assert reference("ranmask", "imdb", {"curriculum": None}) == "ranmask@imdb:curriculum=none"
-    assert reference("ranmask", "paper", {}) == "ranmask"
+    assert reference("ranmask", "default", {}) == "ranmask"
+    assert reference("mine:Defense", "custom", {}) == "mine:Defense"
 
 
 def test_an_objective_of_zero_is_better_than_one_below() -> None:

@@ -35,6 +35,7 @@ def render_card(result: TrainResult) -> str:
         "them, so the figures above flatter the model a little",
         *(f"- {markdown(warning)}" for warning in result.warnings),
         *_defenses(spec["defenses"] or ()),
+        *(f"- {markdown(remark)}" for remark in result.remarks),
         "",
         "## Training",
         "",

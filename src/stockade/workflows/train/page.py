@@ -32,6 +32,7 @@ def training_document(result: TrainResult) -> Document:
             Note(("Running, or interrupted: resume it with ", code(f"stockade resume {result.folder}")), kind="warning")
         )
     blocks += [Note(warning, kind="warning") for warning in result.warnings]
+    blocks += [Note(remark) for remark in result.remarks]
     measure = "BLEU" if result.translates else "accuracy"
     caption = f"Training and validation loss, validation {measure}."
     blocks.append(Plot(lambda: loss_plot(result), caption, "training"))

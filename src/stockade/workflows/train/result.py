@@ -82,6 +82,21 @@ class TrainResult(Result):
         return tuple(self.manifest.inputs["warnings"])
 
     @property
+    def measured(self) -> Mapping[str, Mapping[str, Any]]:
+        """What defenses have measured of the model when the training began, by the name of the defense."""
+        measured: Mapping[str, Mapping[str, Any]] = self.manifest.inputs.get("measured", {})
+        return measured
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The same in words, a sentence for each defense."""
+        return tuple(
+            f"{name} measured the model when the training began: "
+            f"{', '.join(f'{key} {value}' for key, value in values.items())}."
+            for name, values in self.measured.items()
+        )
+
+    @property
     def curve(self) -> list[tuple[int, float]]:
         """The training loss: steps, and the mean loss until there."""
         return [(int(step), float(loss)) for step, loss in self._progress.get("curve", ())]
@@ -133,6 +148,7 @@ class TrainResult(Result):
             "data": self.manifest.spec["data"],
             "classes": list(self.classes),
             "warnings": list(self.warnings),
+            **({"measured": self.measured} if self.measured else {}),
             "best": None if best is None else best.number,
             "accuracy": None
             if validation is None or validation.accuracy is None

@@ -36,6 +36,7 @@ from stockade.training.devices import make_device
 from stockade.training.loop import Progress as StepProgress
 from stockade.training.loop import fit
 from stockade.training.network import Origin, Start, shape_fingerprint
+from stockade.training.objective import measurements
 from stockade.training.state import Evaluation, State
 from stockade.training.translation import make_translation_training
 from stockade.training.translation_options import TranslationOptions
@@ -97,6 +98,8 @@ def train_origin(spec: TrainSpec, origin: Origin, folder: Path, runtime: Runtime
         }
         if files:
             inputs["files"] = files
+        if measured := measurements(training.objective):
+            inputs["measured"] = measured
         fingerprint = _fingerprint(spec, inputs)
         # Only the first process holds the folder; the others wait until it does.
         workspace = stack.enter_context(begin(folder, spec, inputs, resume=resume)) if place.rank == 0 else None

@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass
 
 from stockade.core.errors import OptionError
 from stockade.core.named import CUSTOM
+from stockade.defenses.registry import DEFENSES
 from stockade.experiment.store import Codec
 from stockade.workflows.tune.ranges import Value
-
-_UNWRITTEN = ("paper", CUSTOM)
-"""Presets that a reference need not name: the default of every defense, and that of an object without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +101,13 @@ def written_options(options: Mapping[str, Value]) -> str:
 def reference(name: str, preset: str, options: Mapping[str, Value]) -> str:
     """A defense with these options, as `--defense` takes it."""
     written = ",".join(f"{key}={_written(value)}" for key, value in sorted(options.items()))
-    named = name if preset in _UNWRITTEN else f"{name}@{preset}"
+    named = name if _is_default(name, preset) else f"{name}@{preset}"
     return f"{named}:{written}" if written else named
+
+
+def _is_default(name: str, preset: str) -> bool:
+    """Whether a reference need not name the preset: the default of the defense, or that of an object without one."""
+    return preset == CUSTOM or (name in DEFENSES and preset == DEFENSES[name].default_preset)
 
 
 def _written(value: Value) -> str:
