@@ -4,6 +4,7 @@
     python benchmarks/transfer.py DATA full          all models that need no download, 1,000 texts each: Tables 1 to 4
     python benchmarks/transfer.py DATA ensemble      ensembles chosen on that matrix, attacked: Table 8, Figure 1
     python benchmarks/transfer.py DATA rules         rules mined with six of the models: Tables 5, 6, 9 and 10
+                                                     (both with --of small: on the 20 models)
     python benchmarks/transfer.py DATA genetic       the 20 models under the genetic attack
     python benchmarks/transfer.py DATA news          the 20 models on AG-News
 
@@ -93,6 +94,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("part", choices=("small", "full", "ensemble", "rules", "genetic", "news"))
     parser.add_argument("--out", type=Path, default=Path("runs/transfer"))
+    parser.add_argument("--of", choices=("small", "full"), default="full", help="whose models ensemble and rules take")
     options = parser.parse_args()
     out: Path = options.out.resolve()
     out.mkdir(parents=True, exist_ok=True)
@@ -112,9 +114,9 @@ def main() -> None:
             checkpoints = {"MiniLM-L3": str(minilm_l3(options.data, out))}
             run("transfer", out / "full", test, pool="full", checkpoints=checkpoints, **pool)
         case "ensemble":
-            run("ensemble", out / "ensemble", None, matrix=str(out / "full"), stand_ins=STAND_IN, limit=300)
+            run("ensemble", out / "ensemble", None, matrix=str(out / options.of), stand_ins=STAND_IN, limit=300)
         case "rules":
-            run("rules", out / "rules", None, transfer=str(out / "full"), train_data=train, stand_ins=STAND_IN)
+            run("rules", out / "rules", None, transfer=str(out / options.of), train_data=train, stand_ins=STAND_IN)
         case "genetic":
             attacks = ["pwws", "genetic@transfer"]
             run("transfer", out / "genetic", test, pool="default", attacks=attacks, attacked=200, **pool)
