@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import DataError, ResourceMissing
 from stockade.core.lines import open_lines
+from stockade.core.parquet import ParquetError, read_rows, read_schema
 
 Matrix = NDArray[np.float32]
 Keep = Callable[[str], bool]
@@ -195,11 +196,10 @@ def _words_beside(path: Path) -> Path:
 def _read_words(path: Path) -> list[str]:
     try:
         if path.suffix == ".parquet":
-            from pyarrow import parquet
-
-            return [str(word) for word in parquet.read_table(path).column(0).to_pylist()]
+            columns = read_schema(path, path.name).columns[:1]
+            return [str(word) for (word,) in read_rows(path, path.name, columns)]
         return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except (OSError, ValueError, LookupError, NotImplementedError, TypeError, MemoryError) as error:
+    except (OSError, ValueError, ParquetError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"The words in {path} cannot be read ({reason}). Write the file again.") from None
 
