@@ -1,4 +1,4 @@
-"""Parquet files are read by a process of its own: what it sends is what the file holds, however it ends."""
+"""Parquet files are read by a process of their own: what it sends is what the file holds, however it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files, read by a process of its own.
+"""Parquet files, read by a process of their own.
 
 Some damaged files make pyarrow abort the process that reads them, which no Python code can catch. So a fresh
 interpreter reads the file (`parquet_worker.py`) and sends plain data: lines of JSON through a pipe. It waits while
