@@ -49,7 +49,14 @@ class WordVectors:
 
 def normalised(matrix: Matrix) -> Matrix:
     """The rows scaled to length one; a row of zeros stays."""
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    odd = (~np.isfinite(lengths) | (lengths == 0))[:, 0]
+    if odd.any() and matrix.size:  # numbers whose squares are no float32: too large, too small, or nothing but zeros
+        largest = np.abs(matrix[odd]).max(axis=1, keepdims=True)
+        matrix = matrix.copy()
+        matrix[odd] /= np.where(largest > 0, largest, 1)
+        lengths[odd] = np.linalg.norm(matrix[odd], axis=1, keepdims=True)
     return (matrix / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
