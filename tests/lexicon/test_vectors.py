@@ -165,6 +165,14 @@ def test_a_missing_glove_package_says_what_to_install(monkeypatch: pytest.Monkey
         read_glove()
 
 
+def test_numbers_whose_squares_are_too_large_or_too_small_have_a_direction_too(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text("huge 3e30 4e30\nplain 3 4\ntiny -3e-30 4e-30\n", encoding="utf-8")
+    with np.errstate(over="raise", divide="raise", invalid="raise"):
+        vectors = read_vectors(path)
+    np.testing.assert_allclose(vectors.matrix, [[0.6, 0.8], [0.6, 0.8], [-0.6, 0.8]], atol=1e-6)
+
+
 def test_a_row_of_zeros_has_no_direction_and_stays() -> None:
     assert normalised(np.array([[0, 0], [0, 2]], dtype=np.float32)).tolist() == [[0, 0], [0, 1]]
     assert len(WordVectors(("a",), np.ones((1, 1), dtype=np.float32))) == 1

@@ -1,7 +1,8 @@
 """How files are damaged: bytes here and there, or any value of a JSON document by any other.
 
 `make fuzz` sets STOCKADE_FUZZ_SECONDS: every property is then tried with new damage for its share of that time. Without
-it each is tried a few times, with the same damage on every machine.
+it each is tried a few times, with the same damage on every machine. An error found there ends with the seed that
+STOCKADE_FUZZ_SEED takes to find it again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 SECONDS = float(os.environ.get("STOCKADE_FUZZ_SECONDS", "0"))
+SEED = int(os.environ.get("STOCKADE_FUZZ_SEED", time.time_ns() % 2**32))
 PROPERTIES = 11
 """How many properties share the time."""
 
@@ -102,11 +104,16 @@ def tried(examples: int) -> Callable[[Callable[..., None]], Callable[..., None]]
 
         @functools.wraps(test)
         def long(**fixtures: Any) -> None:
-            end, number = time.monotonic() + SECONDS / PROPERTIES, 0
+            end, number = time.monotonic() + SECONDS / PROPERTIES, SEED
             while time.monotonic() < end:
-                number += 1
                 fresh = seed(number)(given(data=st.data())(_copy_of(test)))
-                settings(max_examples=examples, **shared)(fresh)(**fixtures)
+                try:
+                    settings(max_examples=examples, **shared)(fresh)(**fixtures)
+                except BaseException as error:
+                    error.add_note(f"STOCKADE_FUZZ_SEED={number} tries this again.")
+                    raise
+                number += 1
+            print(f"{test.__name__}: {number - SEED} rounds of {examples} examples")
 
         parameters = [value for name, value in inspect.signature(test).parameters.items() if name != "data"]
         long.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # the fixtures that pytest gives

@@ -73,6 +73,7 @@ TABLES = {
     "t.jsonl": b'{"stockade_rules": 1}\n' + json.dumps(RULE).encode() + b"\n",
     "t.csv": b"source,a,b\na,,0.5\nb,0.25,\n",
     "t.json": b'{"schema": 1}',
+    "t.parquet": _parquet(),
 }
 FILES = ("manifest.json", "summary.json", "run.sqlite", "run.lock", "report.html")
 DAMAGES = (*["manifest.json"] * 3, *["rows"] * 4, "run.sqlite", "run.lock", "summary.json", "folder")
@@ -127,12 +128,22 @@ def test_tables_of_words_rules_and_rates(place: Path, data: st.DataObject) -> No
         ".jsonl": [read_rules],
         ".csv": [TransferMatrix.read],
         ".json": [lambda file: load_detector(str(file))],
+        ".parquet": [lambda file: read_vectors(_beside(file))],
     }
     for read in readers.get(path.suffix, [read_neighbours, read_vectors]):
         with suppress(StockadeError):
             read(path)
     if name == "t.txt":
         path.unlink()  # it would be the words of t.npy
+
+
+def _beside(words: Path) -> Path:
+    """A matrix in a folder whose only other file holds its words."""
+    folder = words.parent / "vectors"
+    folder.mkdir(exist_ok=True)
+    words.rename(folder / words.name)
+    (folder / "v.npy").write_bytes(TABLES["t.npy"])
+    return folder / "v.npy"
 
 
 @tried(15)

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stockade.cli import main as command_line
+from stockade.core import parquet_worker
 from stockade.core.errors import DataError, ModelError, RunError
 from stockade.core.limits import LONGEST_CELL, LONGEST_LINE, MOST_COLUMNS, MOST_LABELS
 from stockade.datasets.load import load_data
@@ -76,12 +78,14 @@ def test_parquet_with_huge_cells_is_refused(tmp_path: Path, rows: int) -> None:
 def test_parquet_that_unpacks_to_far_more_than_it_is_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stockade.datasets.arrow.LARGEST_CHUNK", 1 << 20)
+    monkeypatch.setattr("stockade.core.parquet_worker.LARGEST_CHUNK", 1 << 20)
     path = tmp_path / "r.parquet"
     table = pa.table({"text": ["a" * 10_000] * 1_000, "label": [0] * 1_000})
     pq.write_table(table, path, compression="zstd", use_dictionary=False)
-    with pytest.raises(DataError, match=r'The column "text" of r\.parquet takes .* times its size in the file'):
-        list(load_data(path).rows())
+    (message,) = parquet_worker.answers(str(path), path.name, ["text"])
+    assert re.match(
+        r'The column "text" of r\.parquet takes .* times its size in the file', json.loads(message)["refused"]
+    )
 
 
 @pytest.mark.parametrize("name", ["r.csv", "r.tsv", "r.jsonl", "r.parquet"])

@@ -19,6 +19,8 @@ MOST_LAYERS = 1_000
 LARGEST_CHUNK = 1 << 28
 MOST_UNPACKED = 1_000
 """A column of parquet that takes more than 256 MiB unpacked may be at most a thousand times its packed size."""
+LARGEST_READER = 1 << 32
+"""Bytes of address space of the process that reads a parquet file: 4 GiB."""
 LARGEST_JSON = 1 << 28
 """Bytes of a JSON or TOML file: 256 MiB."""
 LARGEST_ARRAYS = 1 << 31

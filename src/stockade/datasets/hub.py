@@ -13,8 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from stockade.core.arrow import cells_of
 from stockade.core.errors import DataError, ResourceMissing
-from stockade.datasets.arrow import cells_of, place
+from stockade.datasets.arrow import place
 from stockade.datasets.wording import first_line, listing
 
 _BATCH = 1000

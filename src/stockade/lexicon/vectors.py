@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import DataError, ResourceMissing
 from stockade.core.lines import open_lines
+from stockade.core.parquet import ParquetError, read_rows, read_schema
 
 Matrix = NDArray[np.float32]
 Keep = Callable[[str], bool]
@@ -48,7 +49,14 @@ class WordVectors:
 
 def normalised(matrix: Matrix) -> Matrix:
     """The rows scaled to length one; a row of zeros stays."""
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    odd = (~np.isfinite(lengths) | (lengths == 0))[:, 0]
+    if odd.any() and matrix.size:  # numbers whose squares are no float32: too large, too small, or nothing but zeros
+        largest = np.abs(matrix[odd]).max(axis=1, keepdims=True)
+        matrix = matrix.copy()
+        matrix[odd] /= np.where(largest > 0, largest, 1)
+        lengths[odd] = np.linalg.norm(matrix[odd], axis=1, keepdims=True)
     return (matrix / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
@@ -195,11 +203,10 @@ def _words_beside(path: Path) -> Path:
 def _read_words(path: Path) -> list[str]:
     try:
         if path.suffix == ".parquet":
-            from pyarrow import parquet
-
-            return [str(word) for word in parquet.read_table(path).column(0).to_pylist()]
+            columns = read_schema(path, path.name).columns[:1]
+            return [str(word) for (word,) in read_rows(path, path.name, columns)]
         return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except (OSError, ValueError, LookupError, NotImplementedError, TypeError, MemoryError) as error:
+    except (OSError, ValueError, ParquetError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(f"The words in {path} cannot be read ({reason}). Write the file again.") from None
 

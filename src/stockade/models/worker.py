@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from stockade.core.errors import ModelError, ModelGone, NoAnswer
+from stockade.core.interpreter import interpreter_command
 from stockade.core.protocols import Classifier, Probabilities
 from stockade.core.text import TextInput
 from stockade.models.adapters import LoadOptions
@@ -163,9 +164,8 @@ def in_worker(model: object, options: LoadOptions, load: Callable[[], Classifier
 def _fresh(reference: str, options: LoadOptions) -> Worker:
     """A worker that imports the model itself, with the import path of this process."""
     ours, its = socket.socketpair()
-    code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from stockade.models.worker import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, json.dumps(sys.path), str(its.fileno()), reference, json.dumps(asdict(options))],
+        interpreter_command("stockade.models.worker", str(its.fileno()), reference, json.dumps(asdict(options))),
         stdin=subprocess.DEVNULL,
         stdout=2,
         pass_fds=[its.fileno()],
@@ -177,7 +177,7 @@ def _fresh(reference: str, options: LoadOptions) -> Worker:
 
 def main() -> None:
     """What a fresh worker runs: import the model, then answer."""
-    _, number, reference, options = sys.argv[1:]
+    number, reference, options = sys.argv[1:]
     connection = Connection(int(number))
 
     def load() -> Classifier:
