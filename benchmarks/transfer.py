@@ -94,6 +94,8 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("part", choices=("small", "full", "ensemble", "rules", "genetic", "news"))
     parser.add_argument("--out", type=Path, default=Path("runs/transfer"))
+    parser.add_argument("--attacked", type=int, default=1000, help="texts attacked on each model of the full pool")
+    parser.add_argument("--sampled", type=int, default=500, help="adversarial texts of each that targets are given")
     parser.add_argument("--of", choices=("small", "full"), default="full", help="whose models ensemble and rules take")
     options = parser.parse_args()
     out: Path = options.out.resolve()
@@ -112,7 +114,8 @@ def main() -> None:
             run("transfer", out / "small", test, pool="default", attacked=200, **pool)
         case "full":
             checkpoints = {"MiniLM-L3": str(minilm_l3(options.data, out))}
-            run("transfer", out / "full", test, pool="full", checkpoints=checkpoints, **pool)
+            sizes = {"attacked": options.attacked, "sampled": options.sampled}
+            run("transfer", out / "full", test, pool="full", checkpoints=checkpoints, **sizes, **pool)
         case "ensemble":
             run("ensemble", out / "ensemble", None, matrix=str(out / options.of), stand_ins=STAND_IN, limit=300)
         case "rules":
