@@ -122,9 +122,7 @@ def published_count(first: str, second: str, *, similarity: bool = False) -> tup
     """
     cells = [cell for data_sets in PUBLISHED.values() for cell in data_sets.values()]
     ahead = [
-        cell[first].similarity > cell[second].similarity
-        if similarity
-        else cell[first].accuracy < cell[second].accuracy
+        cell[first].similarity > cell[second].similarity if similarity else cell[first].accuracy < cell[second].accuracy
         for cell in cells
     ]
     return sum(ahead), len(ahead)

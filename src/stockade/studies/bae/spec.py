@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from stockade.attacks.registry import make_attacks
 from stockade.core.errors import OptionError, unknown_name
-from stockade.experiment.inputs import name_models
+from stockade.experiment.inputs import is_lost_object, name_models
 from stockade.experiment.spec import Count, Defenses, Reference
 from stockade.studies.bae.analysis import ATTACKS, MODES
 from stockade.studies.bae.published import MODELS, published_cell, published_data, published_model
@@ -170,8 +170,8 @@ class BaeSpec(StudySpec):
                 raise unknown_name("model in this study", model, sorted(models))
         if self.grid and (self.rating_sheet is not None or self.ratings):
             raise OptionError(
-                "Each cell of a grid has a rating sheet of its own: name the folder of a cell, cells/MODEL/DATA in that "
-                "of the grid, with --out, and --resume."
+                "Each cell of a grid has a rating sheet of its own: name the folder of a cell, cells/MODEL/DATA in "
+                "that of the grid, with --out, and --resume."
             )
         return self
 
@@ -198,6 +198,11 @@ class BaeSpec(StudySpec):
                 "published": None if None in paper else "/".join(map(str, paper)),
             }
         )
+
+    def lost_objects(self) -> list[str]:
+        """Names of the fields that were Python objects when the study was begun and have to be given again."""
+        lost = any(is_lost_object(reference) for cell in self.cells.values() for reference in cell)
+        return [*super().lost_objects(), *(["cells"] if lost else [])]
 
     def references(self) -> list[object]:
         """Every model and all data."""
