@@ -242,6 +242,7 @@ def run(spec: AttentionSpec, folder: Path, runtime: Runtime, resume: bool) -> At
             )
             write_sheet(spec.rating_sheet, key)
             RATINGS.keep_key(store, key)
+            result.write_summary()  # it vouches for what the store holds
     return result
 
 
