@@ -34,7 +34,7 @@ from tests.studies.made_studies import success
 MODES = ("r", "i", "either", "both")
 
 
-def cell(name: str, stand_ins: Mapping[str, str] | None = None, **outcomes: str) -> CellResults:
+def cell(name: str, stand_ins: Mapping[str, str] | None = None, /, **outcomes: str) -> CellResults:
     """A cell with these outcomes, one letter per text; modes that are not named do what TextFooler does."""
     results = results_of(**{**dict.fromkeys(MODES, outcomes["tf"]), **outcomes})
     numbers = {
