@@ -77,7 +77,7 @@ def test_the_main_claim_is_held_only_if_every_mode_is_stronger() -> None:
 
 def test_a_mode_can_be_stronger_in_the_end_and_not_under_every_cap() -> None:
     entry = cell("cnn/mr", **dict.fromkeys(MODES, "ssssssss"), tf="ffffffff")
-    claim = "each mode is stronger than textfooler at every cap from 10% to 50%"
+    claim = "each mode is stronger than textfooler at every cap from 10 to 50 %"
     assert claims_of(entry)[claim].verdict == "held", "one edit of ten words is 10 %"
     results = {**entry.results}
     results["bae-r"] = {

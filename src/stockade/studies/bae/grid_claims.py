@@ -160,12 +160,12 @@ def _stronger_at_every_cap(cells: Sequence[CellResults]) -> Claim:
     """Figure 2: each mode fools more texts than TextFooler, whatever share of the words may change."""
     tests = {(mode, cap): _test(cells, _strength_within(mode, BASELINE, cap)) for mode, cap in product(MODES, CAPS)}
     verdicts = Counter(test.positive for test in tests.values())
-    exceptions = [f"{mode} at {cap:.0%}" for (mode, cap), test in tests.items() if test.positive is False]
+    exceptions = [f"{mode} at {100 * cap:.0f} %" for (mode, cap), test in tests.items() if test.positive is False]
     numbers = (
         f"of {len(tests)} comparisons (mode and cap) {verdicts[True]} held, {verdicts[False]} not held, "
         f"{verdicts[None]} undecided" + (f"; not held: {', '.join(exceptions)}" if exceptions else "")
     )
-    claim = f"each mode is stronger than {BASELINE} at every cap from {CAPS[0]:.0%} to {CAPS[-1]:.0%}"
+    claim = f"each mode is stronger than {BASELINE} at every cap from {100 * CAPS[0]:.0f} to {100 * CAPS[-1]:.0f} %"
     return Claim(claim, all_of(test.positive for test in tests.values()), numbers)
 
 

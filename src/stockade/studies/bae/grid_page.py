@@ -177,7 +177,7 @@ def _reached_table(cells: Mapping[str, CellNumbers]) -> Table:
         (name, *(" / ".join(plain_percent(share, 0) for share in cell.reached[attack]) for attack in _ORDER))
         for name, cell in cells.items()
     ]
-    at = " and ".join(f"{step:.0%}" for step in STEPS)
+    at = f"{' and '.join(f'{100 * step:.0f}' for step in STEPS)} %"
     caption = (
         f"Which share of an attack's successes need no more than {at} of the words. The paper calls its models "
         "relatively robust up to 20 %, and sees nothing more above 40 to 50 %, on TREC."
