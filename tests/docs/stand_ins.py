@@ -14,7 +14,7 @@ from stockade.models.translation.build import build_translator
 from tests.docs.documents import ROOT
 
 ROWS = 12
-MODELS = ("my-bert", "bert", "lstm", "models/m")
+MODELS = ("my-bert", "bert", "lstm", "models/m", "models/cnn-mr", "models/lstm-mr", "models/minilm-trec")
 
 
 def lay_out(folder: Path) -> None:
@@ -22,7 +22,7 @@ def lay_out(folder: Path) -> None:
     labels = ("negative", "positive")
     texts = [[review.text for review in reviews("test") if review.label == label][: ROWS // 2] for label in (0, 1)]
     labelled = [(text, label) for pair in zip(*texts, strict=True) for text, label in zip(pair, labels, strict=True)]
-    for name in ("reviews.csv", "more.csv", "texts.csv"):
+    for name in ("reviews.csv", "more.csv", "texts.csv", "mr.csv", "trec.csv"):
         _write_csv(folder / name, ("text", "label"), labelled)
     _write_csv(
         folder / "stars.csv", ("review", "stars"), [(text, "15"[label == "positive"]) for text, label in labelled]

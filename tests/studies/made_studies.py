@@ -11,7 +11,8 @@ from stockade.core.text import Edit
 from stockade.experiment.store import Effort
 from stockade.experiment.workspace import begin
 from stockade.studies.bae.analysis import ATTACKS, texts_to_measure
-from stockade.studies.bae.study import RUN, BaeResult, BaeSpec, Measure, measure_perplexities
+from stockade.studies.bae.spec import BaeSpec
+from stockade.studies.bae.study import RUN, BaeResult, Measure, measure_perplexities
 from stockade.workflows.attack.result import CODEC, AttackResult
 from stockade.workflows.attack.spec import AttackSpec
 from tests.records import record

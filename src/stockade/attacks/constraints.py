@@ -20,6 +20,7 @@ from stockade.attacks.misspellings import levenshtein
 from stockade.attacks.similarity import Scale, to_cosine, window_bounds
 from stockade.core.errors import OptionError, unknown_name
 from stockade.core.options import validated
+from stockade.core.shares import at_most
 from stockade.core.text import Text
 from stockade.engine.requests import Embed
 from stockade.lexicon.pos import compatible, load_tagger
@@ -189,7 +190,7 @@ class MaxChanged(Constraint):
 
     def allowed(self, original: Text) -> int:
         limits = [] if self.words is None else [self.words]
-        limits += [] if self.share is None else [int(self.share * len(original))]
+        limits += [] if self.share is None else [at_most(self.share, len(original))]
         return min(limits)
 
     async def keep(self, candidates: Sequence[Text], before: Text, index: int) -> list[Text]:

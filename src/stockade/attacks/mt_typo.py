@@ -29,6 +29,7 @@ from stockade.core.attacked_translation import Task, TranslationExample
 from stockade.core.errors import OptionError
 from stockade.core.records import Outcome
 from stockade.core.registry import published
+from stockade.core.shares import at_most
 from stockade.core.text import Text, match_case
 from stockade.lexicon.typos import Keyboard, Typos, key_neighbours, load_typos, read_typos, typos_hash
 
@@ -87,7 +88,7 @@ class MtTypo(WordAttack):
     async def search(self, example: TranslationExample, rng: Random) -> Outcome:
         allowed = self.words
         if self.max_changed is not None:
-            allowed = min(allowed, int(self.max_changed * len(example.text)))
+            allowed = min(allowed, at_most(self.max_changed, len(example.text)))
         if not allowed:
             return Outcome.failed(NOT_EVEN_ONE)
         misspell = self._misspeller(example.language)

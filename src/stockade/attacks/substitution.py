@@ -25,6 +25,7 @@ from stockade.core.attacked_translation import Goal, Task, TranslationExample
 from stockade.core.errors import BudgetExhausted, OptionError
 from stockade.core.protocols import WordVocabulary
 from stockade.core.records import Outcome
+from stockade.core.shares import at_most
 from stockade.core.text import Text
 from stockade.core.translation import ZeroableSource
 from stockade.engine.translation_requests import Attempt, Translate
@@ -100,7 +101,7 @@ class SubstitutionAttack(WordAttack):
         """Replace words round by round until the goal is reached or no more may change."""
         rounds = min(self.words, len(example.text))
         if self.max_changed is not None:
-            rounds = min(rounds, int(self.max_changed * len(example.text)))
+            rounds = min(rounds, at_most(self.max_changed, len(example.text)))
         if not rounds:
             return Outcome.failed(NOT_EVEN_ONE)
         vocabulary = await replacement_words()

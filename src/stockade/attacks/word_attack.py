@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from stockade.attacks.constraints import Constraint, MaxChanged, conjunction
 from stockade.core.errors import OptionError
 from stockade.core.example import Example
 from stockade.core.protocols import WordVocabulary
+from stockade.core.shares import at_least, at_most
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Vocabulary
 from stockade.lexicon.neighbours import Neighbours, load_neighbours
@@ -81,8 +81,7 @@ def changes_allowed(example: Example, max_changed: float | None, *, round_up: bo
     """How many words may differ from the original: a share of its words, rounded down (or up, as TextAttack does)."""
     if max_changed is None:
         return len(example.text)
-    allowed = max_changed * len(example.text)
-    return math.ceil(allowed) if round_up else int(allowed)
+    return (at_least if round_up else at_most)(max_changed, len(example.text))
 
 
 def one_word_may_change(example: Example, max_changed: float | None) -> bool:

@@ -60,6 +60,7 @@ def command() -> None:
     \b
     stockade study bae builtin:sentiment-cnn builtin:reviews --limit 100 --score-first --out runs/bae
     stockade study bae --resume --out runs/bae --no-fluency
+    stockade study bae --cell cnn/mr=models/cnn-mr@mr.csv --cell cnn/trec=models/cnn-trec@trec.csv --out runs/grid
     stockade study attention builtin:sentiment-bert builtin:sentiment-lstm builtin:reviews --limit 100 --out runs/one
     stockade study masking models/m03 models/m08 builtin:reviews --attack pwws --limit 100 --out runs/rates
     stockade study transfer test.csv --pool default --train-data train.csv --attacked 200 --out runs/transfer

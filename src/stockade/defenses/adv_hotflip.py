@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from stockade.core.errors import OptionError
 from stockade.core.registry import published
+from stockade.core.shares import at_most
 from stockade.defenses.neighbours import neighbour_tokens, word_tokens
 
 if TYPE_CHECKING:
@@ -209,5 +210,5 @@ def chosen_places(gains: Tensor, may_flip: Tensor, share: float) -> Tensor:
     worth = gains.where(may_flip & (gains > 0), -math.inf)
     order = worth.argsort(dim=1, descending=True, stable=True)
     rank = order.argsort(dim=1)
-    allowed = (may_flip.sum(1).double() * share + 1e-9).floor()  # 0.29 * 100 must be 29
+    allowed = rank.new_tensor([at_most(share, length) for length in may_flip.sum(1).tolist()])
     return (rank < allowed.unsqueeze(1)) & worth.isfinite()

@@ -20,6 +20,7 @@ from stockade.core.errors import DataError, OptionError, SearchStopped, unknown_
 from stockade.core.files import write_json
 from stockade.core.protocols import Classifier, CompositeClassifier, Fingerprinted
 from stockade.core.seeds import derive_seed
+from stockade.core.shares import at_most
 from stockade.core.text import Text, TextInput
 from stockade.defenses.detector_features import FEATURES, EvidenceReader
 from stockade.engine.composite import make_scoring
@@ -131,7 +132,7 @@ def threshold_at(clean: Sequence[float], false_positives: float) -> float:
     check_false_positives(false_positives)
     if not clean:
         raise DataError("There is no clean text to choose the detector's threshold on.")
-    allowed = int(false_positives * len(clean) + 1e-9)
+    allowed = at_most(false_positives, len(clean))
     return math.nextafter(sorted(clean, reverse=True)[allowed], math.inf)
 
 

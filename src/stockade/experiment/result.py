@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from stockade.core.errors import ResourceMissing, RunError
 from stockade.core.files import replace_file, write_json
@@ -241,6 +241,17 @@ class Result(ABC):
 AnySpec = TypeVar("AnySpec", bound=Spec)
 
 
+class Opens(Protocol):
+    """Makes the result of a job of one kind from its folder: a class of results does."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of job."""
+
+    def open(self, folder: str | Path) -> Result:
+        """The result in a folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workflow(Generic[AnySpec]):
     """One kind of job: its spec, how it is run in a folder, and what comes out."""
@@ -248,7 +259,8 @@ class Workflow(Generic[AnySpec]):
     spec: type[AnySpec]
     run: Callable[[AnySpec, Path, Runtime, bool], Result]
     """Called with the spec, the folder, how to run, and whether the folder may hold an interrupted job."""
-    result: type[Result]
+    result: Opens
+    """Opens a folder: the class of what comes out, or whatever knows which of several it is."""
     reopens: bool = False
     """Whether a finished job is opened by a resume without looking for its models and data, which may be gone."""
 

@@ -32,6 +32,7 @@ from typing import Any
 from stockade.core.errors import DataError, OptionError
 from stockade.core.files import FileState, file_state, replace_file
 from stockade.core.sanitize import terminal
+from stockade.core.shares import at_most
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.lexicon.json_lines import Lines, read_objects, shown
 
@@ -191,8 +192,8 @@ def apply_to_text(
 
 
 def words_allowed(words: int, budget: float) -> int:
-    """floor(budget * words); 0.29 of 100 words are 29, although the product of the floats is less."""
-    return math.floor(budget * words + 1e-9)
+    """floor(budget * words), exactly."""
+    return at_most(budget, words)
 
 
 def check_budget(budget: float) -> None:

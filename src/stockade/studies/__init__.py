@@ -16,8 +16,9 @@ How to add a study NAME: a package here, of four files as a rule, and a line in 
     page.py       a document, made with `study_document`
     claims.py     what the paper says, as `Claim`s, where a paper is held against the numbers
 
-`bae` is the smallest example. A study that measures much has more files beside these (`transfer`), all in its package;
-what `transfer`, `ensemble` and `rules` share is in `transferability`.
+`translation` is the smallest example. A study that measures much has more files beside these (`transfer`), all in its
+package; what `transfer`, `ensemble` and `rules` share is in `transferability`, the sheets for human raters of
+`attention` and `bae` are in `rating_sheet`.
 """
 
 from __future__ import annotations

@@ -107,6 +107,10 @@ class StudySpec(ModelSpec):
             raise OptionError(f"{missing} missing, as in: {example}")
         return models, data
 
+    def references(self) -> list[object]:
+        """The data and every model, as they were given."""
+        return [self.data, *self.models.values()]
+
     @field_validator("models")
     @classmethod
     def _as_many_as_it_takes(cls, models: Mapping[str, object]) -> Mapping[str, object]:
@@ -278,7 +282,7 @@ def begin_study(
         names the study likes; what cannot be used is an error before anything is written.
     """
     resumed = resume and (folder / MANIFEST).exists()
-    named = all(isinstance(reference, str | Path) for reference in (spec.data, *spec.models.values()))
+    named = all(isinstance(reference, str | Path) for reference in spec.references())
     if resumed and named:
         recorded = read_manifest(folder)
         inputs = recorded.inputs

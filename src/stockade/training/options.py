@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args, get_type_hints
 
 from stockade.core.errors import OptionError, unknown_name
+from stockade.core.shares import at_most
 
 Schedule = Literal["linear", "cosine", "constant", "inverse-sqrt"]
 Task = Literal["classification", "translation"]
@@ -101,7 +102,7 @@ class TrainingOptions:
 
     def warm_up_length(self, steps: int) -> int:
         """In how many of so many steps the learning rate rises."""
-        return int(self.warm_up * steps)
+        return at_most(self.warm_up, steps)
 
     @property
     def adam(self) -> dict[str, Any]:

@@ -83,6 +83,10 @@ def wrong(item: dict[str, Any]) -> str:
     return "negative" if item["gold"] == "positive" else "positive"
 
 
+def test_a_study_with_a_sheet_still_vouches_for_its_rows(study_folder: Path) -> None:
+    assert st.load(study_folder).verified(0, []).problems == ()
+
+
 def test_a_sheet_is_blind_and_its_key_says_everything(sheet: Path, finished: AttentionResult) -> None:
     rows, items = read(sheet), key_of(sheet)
     assert list(rows[0]) == ["group", "id", "text", "preferred", "label"]

@@ -126,8 +126,6 @@ def test_what_is_missing_or_unknown_is_named() -> None:
         st.study("bae", cnn)
     with pytest.raises(OptionError, match=r'no option of the study bae "flency".*Did you mean "fluency"\?'):
         st.study("bae", cnn, reviews, flency=False)
-    with pytest.raises(OptionError, match=r"takes one model \(found: sentiment-cnn, sentiment-lstm\)"):
-        st.study("bae", [cnn, "builtin:sentiment-lstm"], reviews)
     with pytest.raises(OptionError, match=r"--budget is 0, expected a whole number from 1 up"):
         st.study("bae", cnn, reviews, budget=0)
     with pytest.raises(RunError, match="nothing to resume without a folder"):

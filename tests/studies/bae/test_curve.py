@@ -104,6 +104,13 @@ def test_a_success_counts_from_the_first_cap_that_allows_its_edits() -> None:
     assert fooled_within(failure(0, "bae-r"), [0.0, 1.0]) == [False, False]
 
 
+def test_no_cap_loses_an_edit_to_the_rounding_of_floats() -> None:
+    """70 % of 90 words are 63 edits; the product of the floats is below that."""
+    words = " ".join(["one"] * 90)
+    long = success(0, "bae-r", *[("one", "x")] * 63, original=words)
+    assert fooled_within(long, [0.69, 0.7]) == [False, True]
+
+
 def test_accuracy_is_over_all_texts_without_errors() -> None:
     records = [
         success(0, "a", ("one", "x")),

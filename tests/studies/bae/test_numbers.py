@@ -64,12 +64,20 @@ def test_the_splits_of_table_5() -> None:
     assert table.attacked == 6
     assert table.splits["A"] == Share(2, wilson(2, 6))
     assert table.splits["C"] == Share(1, wilson(1, 6))
+    assert table.tested == 7, "the skipped text is a test instance, the one that ended in an error is not"
+    assert table.of_tested["A"] == Share(2, wilson(2, 7))
+    assert list(table.of_tested) == ["A", "B", "C"]
 
 
 def test_attacks_are_compared_by_an_exact_test_of_the_texts_that_only_one_fools() -> None:
     """Six texts that only one attack fools decide (p = 2 / 2**6); five do not (p = 2 / 2**5), nor do ties."""
     claims = claims_of(results_of(r="ssssssff", i="ffffffff", either="sssssfff", both="ssssssff", tf="ffffffff"))
-    strength = {claim.claim: (claim.verdict, claim.numbers) for claim in claims[:3]}
+    strength = {claim.claim: (claim.verdict, claim.numbers) for claim in claims[:7]}
+    assert strength["bae-r is stronger than textfooler"] == (
+        "held",
+        "6 against 0 of 8 texts; 6 fooled only by bae-r, 0 only by textfooler; McNemar p = 0.031",
+    )
+    assert strength["bae-r/i is stronger than textfooler"][0] == "undecided"
     assert strength["bae-r+i succeeds at least as often as bae-r/i"] == (
         "undecided",
         "6 against 5 of 8 texts; 1 fooled only by bae-r+i, 0 only by bae-r/i; McNemar p = 1.000",
@@ -79,8 +87,9 @@ def test_attacks_are_compared_by_an_exact_test_of_the_texts_that_only_one_fools(
         "5 against 0 of 8 texts; 5 fooled only by bae-r/i, 0 only by bae-i; McNemar p = 0.062",
     )
     decided = claims_of(results_of(r="ffffffff", i="ssssssff", either="ffffffff", both="ssssssff", tf="ffffffff"))
-    assert [claim.verdict for claim in decided] == ["held", "undecided", "not held", *["undecided"] * 7]
-    assert claims_in_short(decided) == "Of the paper's 10 claims, 1 held, 1 not held, 8 undecided here."
+    assert [claim.verdict for claim in decided][:4] == ["undecided", "held", "undecided", "held"], "against TextFooler"
+    assert [claim.verdict for claim in decided][4:] == ["held", "undecided", "not held", *["undecided"] * 7]
+    assert claims_in_short(decided) == "Of the paper's 14 claims, 3 held, 1 not held, 10 undecided here."
 
 
 def test_a_tie_is_undecided_whatever_is_compared() -> None:
@@ -92,7 +101,7 @@ def test_similarities_decide_by_flipping_the_signs_of_their_differences() -> Non
     def claim(texts: int) -> Claim:
         results = results_of(**dict.fromkeys(("r", "i", "either", "both", "tf"), "s" * texts))
         higher = {text: replace(record, similarity=0.95) for text, record in results["bae-i"].items()}
-        return claims_of({**results, "bae-i": higher})[3]
+        return claims_of({**results, "bae-i": higher})[7]
 
     assert claim(5).verdict == "undecided"
     assert claim(6).verdict == "held"

@@ -8,12 +8,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -22,51 +20,11 @@ from stockade.cli.main import cli
 from stockade.core.errors import OptionError, RunError
 from stockade.studies.bae.analysis import ATTACKS
 from stockade.studies.bae.study import BaeResult
+from tests.studies.bae.toys import REFERENCE, ROWS, VICTIM, predict
 from tests.studies.made_studies import failure, make_bae, of_each, success
-from tests.toys import ListMaskedLM, WeightVictim
+from tests.toys import WeightVictim
 
 FILES = {"summary.json", "report.md", "report.html", "run.sqlite", "manifest.json", "run"}
-ROWS = [
-    ("a great film with a good heart", 1),
-    ("a dull film with a poor story", 0),
-    ("great fun", 1),
-    ("a dull picture", 1),
-]
-"""The last is one that the victim gets wrong."""
-VICTIM = WeightVictim({"great": 2, "good": 1, "fun": 1, "dull": -2, "poor": -1, "weak": -4, "fine": 4}, bias=0.1)
-REFERENCE = "python:tests.studies.bae.test_running:predict"
-
-
-def predict(texts: Sequence[str]) -> Any:
-    return VICTIM.predict_proba(texts)
-
-
-class AlikeEncoder:
-    """Finds all texts alike."""
-
-    name = "alike"
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        return np.ones((len(texts), 1), dtype=np.float32)
-
-
-PROPOSED = ("film", "weak", "fine")
-"""What the masked LM puts everywhere: a harmless word, one that makes a text negative, one that makes it positive."""
-
-
-@pytest.fixture(scope="module")
-def language() -> Iterator[None]:
-    """A masked LM that always proposes the same words, an encoder that finds all texts alike, and fluency by length."""
-    with pytest.MonkeyPatch.context() as patch:
-        words = ["", *PROPOSED, *(word for text, _ in ROWS for word in text.split())]
-        masked_lm = ListMaskedLM(dict.fromkeys(words, PROPOSED))
-        patch.setattr("stockade.models.language.LanguageModels.make_masked_lm", lambda _: masked_lm)
-        patch.setattr("stockade.studies.bae.study._CHUNK", 2)
-        patch.setattr("stockade.models.language.LanguageModels.make_encoder", lambda _: AlikeEncoder())
-        patch.setattr(
-            "stockade.models.pseudo_perplexity.pseudo_perplexities", lambda _, texts: [float(len(t)) for t in texts]
-        )
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ the key says what is what. `ratings` reads sheets that come back.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +19,13 @@ from pydantic import TypeAdapter
 from stockade.core.errors import OptionError, RunError, unknown_name
 from stockade.core.files import write_json
 from stockade.core.records import Record
-from stockade.core.sanitize import csv_cell
 from stockade.experiment.store import Codec
 from stockade.studies.attention.inputs import GREEDY, GREEDY_EC, LIST, Victim
+from stockade.studies.rating_sheet.sheet import beside, random_name, refuse_written, write_rows
 from stockade.studies.records import Results, succeeded
 
 COLUMNS, PREMISE = ("group", "id", "text", "preferred", "label"), "premise"
 SCHEMA = 1
-_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-"""Without those that are taken for one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +83,7 @@ def check_sheet(path: Path, victims: Sequence[Victim], compare: Sequence[str]) -
     compare
         Comparisons such as `bert:gs-ec,lstm:gs-ec`; the paper's if there are none.
     """
-    for file in (path, _key_path(path)):
-        if file.exists():
-            raise RunError(f"{file} exists already and may be filled in. Choose another --rating-sheet.")
+    refuse_written(path, _key_path(path))
     attacks = {victim.name: victim.attacks for victim in victims}
     comparisons = [_parse(text, attacks) for text in compare] or default_comparisons(victims)
     if not comparisons:
@@ -155,22 +150,12 @@ def write_sheet(path: Path, key: Key) -> None:
     """Write a sheet with empty columns for the rater, and its key beside it."""
     paired = any(item.premise is not None for item in key.items.values())
     columns = (*COLUMNS[:2], PREMISE, *COLUMNS[2:]) if paired else COLUMNS
-    try:
-        with path.open("w", encoding="utf-8", errors="replace", newline="") as stream:
-            writer = csv.DictWriter(stream, columns, extrasaction="ignore", restval="")
-            writer.writeheader()
-            for item in key.items.values():
-                cells = {**dataclasses.asdict(item), "text": item.shown}
-                writer.writerow({name: csv_cell(str(cell)) for name, cell in cells.items() if cell is not None})
-    except OSError as error:
-        raise RunError(
-            f"{path} cannot be written ({error.strerror or error}). Choose another --rating-sheet."
-        ) from None
+    write_rows(path, columns, ({**dataclasses.asdict(item), "text": item.shown} for item in key.items.values()))
     write_json(_key_path(path), KEY_CODEC.encode(key))
 
 
 def _key_path(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.key.json")
+    return beside(path, "key.json")
 
 
 def _parse(text: str, attacks: Mapping[str, Sequence[str]]) -> Comparison:
@@ -202,7 +187,7 @@ def _groups(
             continue
         if len({by_text[text].adversarial for by_text in records.values()}) == 1:
             continue  # nobody can prefer one of two equal texts
-        name = _random_name(rng)
+        name = random_name(rng)
         group = [_item(name, comparison, method, records[method][text], gold[text], rng) for method in comparison]
         rng.shuffle(group)
         yield group
@@ -210,7 +195,7 @@ def _groups(
 
 def _item(group: str, comparison: Comparison, method: Method, record: Record, gold: str, rng: Random) -> Item:
     return Item(
-        id=_random_name(rng),
+        id=random_name(rng),
         group=group,
         comparison=tuple(map(str, comparison)),
         method=str(method),
@@ -219,7 +204,3 @@ def _item(group: str, comparison: Comparison, method: Method, record: Record, go
         shown=record.adversarial,
         premise=record.premise,
     )
-
-
-def _random_name(rng: Random) -> str:
-    return "".join(rng.choices(_LETTERS, k=8))

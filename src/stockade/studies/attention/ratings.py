@@ -7,9 +7,7 @@ bootstrap intervals over texts, because the raters of one text are not independe
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from stockade.core.errors import DataError, OptionError
+from stockade.core.errors import DataError
 from stockade.experiment.store import Codec
 from stockade.report.numbers import Interval
-from stockade.studies.attention.rating_sheet import Item, Key
+from stockade.studies.attention.rating_sheet import KEY_CODEC, Item, Key
+from stockade.studies.rating_sheet.filled import mark, one_of, rater_names, read_filled
+from stockade.studies.rating_sheet.stored import RatingStore
 
-_YES, _NO = ("x", "1", "yes", "true"), ("", "0", "no", "false")
 _RESAMPLES = 2_000
 _DIGITS = 6
 
@@ -82,72 +81,19 @@ def read_sheets(paths: Sequence[Path], key: Key) -> Ratings:
     key
         What their rows are.
     """
-    names = [path.stem for path in paths]
-    if len(set(names)) < len(names):
-        raise OptionError(f"Two rating sheets have the same name ({', '.join(names)}): call each after its rater.")
-    return Ratings(key, {path.stem: read_sheet(path, key) for path in paths})
+    return Ratings(key, {name: read_sheet(path, key) for name, path in zip(rater_names(paths), paths, strict=True)})
 
 
 def read_sheet(path: Path, key: Key) -> dict[str, Rating]:
     """The ratings of one sheet by row id: every row of the key exactly once, one preferred in each group."""
-    ratings: dict[str, Rating] = {}
-    lines: dict[str, int] = {}
-    for line, row in _rows(path):
-        identity = (row["id"] or "").strip()
-        if identity not in key.items:
-            raise _wrong(path, line, "id", identity, "an id of the sheet that this study wrote")
-        if identity in ratings:
-            before = lines[identity]
-            raise _wrong(path, line, "id", identity, f"each id once, but it stands in row {before} already")
-        preferred = _preferred(path, line, row["preferred"])
-        ratings[identity] = Rating(preferred, _label(path, line, row["label"], key.labels))
-        lines[identity] = line
-    missing = [identity for identity in key.items if identity not in ratings]
-    if missing:
-        raise DataError(
-            f"{path} has no row for {len(missing)} of the {len(key.items)} ids of the sheet, the first {missing[0]}. "
-            "Keep every row of the sheet."
-        )
-    _check_groups(path, key.items, ratings, lines)
+    filled = read_filled(path, key.items, {"preferred": mark, "label": one_of(key.labels)})
+    ratings = {identity: Rating(**row.cells) for identity, row in filled.items()}
+    _check_groups(path, key.items, ratings, {identity: row.line for identity, row in filled.items()})
     return ratings
 
 
-def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """The rows with their numbers as a spreadsheet shows them: the header is row 1."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeError) as error:
-        raise DataError(f"{path} cannot be read ({getattr(error, 'strerror', None) or error}).") from None
-    header = text.partition("\n")[0]
-    delimiter = ";" if header.count(";") > header.count(",") else ","  # as some spreadsheets save it
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval="")
-    columns = [(name or "").strip() for name in reader.fieldnames or ()]
-    reader.fieldnames = columns
-    for wanted in ("id", "preferred", "label"):
-        if wanted not in columns:
-            raise DataError(
-                f'{path} has no column "{wanted}" (found: {", ".join(columns) or "nothing"}). Keep the header.'
-            )
-    return [(number, row) for number, row in enumerate(reader, 2) if any(map(_is_filled, row.values()))]
-
-
-def _is_filled(cell: object) -> bool:
-    return isinstance(cell, str) and bool(cell.strip())
-
-
-def _preferred(path: Path, line: int, cell: str) -> bool:
-    mark = cell.strip().lower()
-    if mark not in (*_YES, *_NO):
-        raise _wrong(path, line, "preferred", cell, "x or nothing")
-    return mark in _YES
-
-
-def _label(path: Path, line: int, cell: str, labels: Sequence[str]) -> str:
-    written = cell.strip()
-    matching = [label for label in labels if label.lower() == written.lower()]
-    if not matching:
-        raise _wrong(path, line, "label", written, f"one of {', '.join(labels)}")
-    return matching[0]
+RATINGS = RatingStore("attention", KEY_CODEC, RATINGS_CODEC, read_sheets)
+"""Where the study keeps the key to its last sheet, and what raters said."""
 
 
 def _check_groups(
@@ -164,11 +110,6 @@ def _check_groups(
                 f'{path}, rows {rows}, column "preferred": group {group} has {marked} rows marked, expected one. '
                 "Mark the most readable."
             )
-
-
-def _wrong(path: Path, line: int, column: str, content: str, expected: str) -> DataError:
-    shown = f'"{content}"' if content else "nothing"
-    return DataError(f'{path}, row {line}, column "{column}": found {shown}, expected {expected}.')
 
 
 def score_ratings(ratings: Ratings) -> RatingNumbers:

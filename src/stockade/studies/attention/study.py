@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from stockade.attacks.registry import make_attacks
-from stockade.core.errors import OptionError, RunError
+from stockade.core.errors import OptionError
 from stockade.core.files import unreadable
 from stockade.core.text import Text
 from stockade.experiment.progress import Runtime, within
@@ -24,17 +24,14 @@ from stockade.studies.attention.analysis import AttentionNumbers, ModelResults, 
 from stockade.studies.attention.claims import check_claims
 from stockade.studies.attention.inputs import GREEDY_EC, LIST, RANDOM, AttentionInputs, Selection, Victim
 from stockade.studies.attention.inside import TextChange, changed_texts, measure_inside, read_changes, read_theorem
-from stockade.studies.attention.rating_sheet import KEY_CODEC, check_sheet, make_key, write_sheet
-from stockade.studies.attention.ratings import RATINGS_CODEC, Ratings, read_sheets, score_ratings
+from stockade.studies.attention.rating_sheet import check_sheet, make_key, write_sheet
+from stockade.studies.attention.ratings import RATINGS, Ratings, score_ratings
 from stockade.studies.claims import Claim
 from stockade.studies.frame import Option, StudyResult, StudySpec, begin_study, finished
 from stockade.studies.records import Results, read_results, successes, warn_of_few
 from stockade.workflows.attack.result import AttackResult
 from stockade.workflows.attack.run import attack_examples
 from stockade.workflows.attack.spec import AttackSpec
-
-_RATINGS, _KEY, _RATERS = "ratings", "key", "raters"
-"""Where the store keeps the key to the last rating sheet, and what raters said with the key to theirs."""
 
 
 def _several(value: object) -> object:
@@ -136,8 +133,7 @@ class AttentionResult(StudyResult[AttentionNumbers]):
     @cached_property
     def ratings(self) -> Ratings | None:
         """What human raters said; None before anybody has."""
-        document = self.store.get(_RATINGS, _RATERS)
-        return None if document is None else RATINGS_CODEC.read(document)
+        return RATINGS.get(self.store)
 
     @cached_property
     def numbers(self) -> AttentionNumbers:
@@ -226,7 +222,7 @@ def run(spec: AttentionSpec, folder: Path, runtime: Runtime, resume: bool) -> At
         victims = list(begun.victims.values())
         comparisons = check_sheet(spec.rating_sheet, victims, spec.compare) if spec.rating_sheet else []
         if spec.ratings:
-            _keep_ratings(store, folder, spec.ratings)
+            RATINGS.keep_ratings(store, folder, spec.ratings)
         runs = {}
         for victim in victims:
             observed = dataclasses.replace(runtime, observer=within(victim.name, runtime.observer))
@@ -245,7 +241,8 @@ def run(spec: AttentionSpec, folder: Path, runtime: Runtime, resume: bool) -> At
                 labels=victims[0].labels,
             )
             write_sheet(spec.rating_sheet, key)
-            store.add(_RATINGS, _KEY, KEY_CODEC.encode(key))
+            RATINGS.keep_key(store, key)
+            result.write_summary()  # it vouches for what the store holds
     return result
 
 
@@ -274,17 +271,6 @@ def _look_inside(
         samples=samples,
         observer=runtime.observer,
     )
-
-
-def _keep_ratings(store: ResultStore, folder: Path, sheets: tuple[Path, ...]) -> None:
-    """Read filled sheets into the store; they take the place of those there."""
-    document = store.get(_RATINGS, _KEY)
-    if document is None:
-        raise RunError(
-            f"{folder} has no key to a rating sheet, so none was made from it. Make one with: "
-            f"stockade study attention --resume --out {folder} --rating-sheet sheet.csv"
-        )
-    store.add(_RATINGS, _RATERS, RATINGS_CODEC.encode(read_sheets(sheets, KEY_CODEC.read(document))))
 
 
 WORKFLOW: Workflow[AttentionSpec] = Workflow(AttentionSpec, run, AttentionResult, reopens=True)

@@ -1,19 +1,21 @@
 """The numbers of the study of BAE (Garg and Ramakrishnan, EMNLP 2020), from the results of its attacks alone.
 
     attacks             Tables 1 and 2: accuracy before and after, success, similarity, changed words, queries
+    ratings             Table 4, if somebody has rated (`ratings.py`)
     splits              Table 5: what inserting adds to replacing, and replacing to inserting
     curve               Figure 2: accuracy after the attack against the largest perturbation allowed
     paired_similarity   each mode against TextFooler on the texts that both fool
     antonyms            how many successes turn a word into its opposite
     fluency             pseudo-perplexity of the texts before and after
 
-Differences to the paper: queries, antonyms and pseudo-perplexity are not in it; its human evaluation is not here.
+Differences to the paper: queries, antonyms and pseudo-perplexity are not in it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stockade.attacks.word_attack import changes_allowed
 from stockade.core.example import Example
@@ -33,6 +35,9 @@ from stockade.studies.records import (
     successes,
     was_attacked,
 )
+
+if TYPE_CHECKING:
+    from stockade.studies.bae.ratings import RatingNumbers
 
 REPLACE, INSERT, EITHER, BOTH = "bae-r", "bae-i", "bae-r/i", "bae-r+i"
 MODES = (REPLACE, INSERT, EITHER, BOTH)
@@ -58,13 +63,17 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Table 5, over the texts that R, I and R/I have all attacked.
+    """Table 5: over the texts that R, I and R/I have all attacked, and over all test instances as in the paper.
 
-    A text in A needed an insertion, one in B a replacement, one in C both; C is the part that A and B share.
+    A text in A needed an insertion, one in B a replacement, one in C both; C is the part that A and B share. Test
+    instances are also those that the model gets wrong anyway; texts on which one of the three ended in an error are
+    neither.
     """
 
     attacked: int
     splits: Mapping[str, Share]
+    tested: int
+    of_tested: Mapping[str, Share]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ class Fluency:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaeNumbers:
-    """Every number of the study. `fluency` is None if it was not measured."""
+    """Every number of the study. `fluency` is None if it was not measured, `ratings` before anybody has rated."""
 
     attacks: Mapping[str, AttackNumbers]
     splits: Splits
@@ -123,10 +132,15 @@ class BaeNumbers:
     paired_similarity: Mapping[str, PairedSimilarity]
     antonyms: Mapping[str, Antonyms]
     fluency: Fluency | None
+    ratings: RatingNumbers | None = None
 
 
 def analyse(
-    results: Results, attacks: Mapping[str, AttackNumbers], masked_lm: str, perplexities: Perplexities | None
+    results: Results,
+    attacks: Mapping[str, AttackNumbers],
+    masked_lm: str,
+    perplexities: Perplexities | None,
+    ratings: RatingNumbers | None = None,
 ) -> BaeNumbers:
     """Every number of the study.
 
@@ -140,6 +154,8 @@ def analyse(
         The masked LM that the pseudo-perplexities are by.
     perplexities
         The pseudo-perplexities of `texts_to_measure`; None if they were not measured.
+    ratings
+        What human raters say; None before anybody has.
     """
     fooling = {attack: successes(results[attack]) for attack in ATTACKS}
     return BaeNumbers(
@@ -153,6 +169,7 @@ def analyse(
         else Fluency(
             masked_lm, {attack: measure_fluency(records, perplexities) for attack, records in fooling.items()}
         ),
+        ratings=ratings,
     )
 
 
@@ -170,9 +187,18 @@ def split_texts(results: Results) -> dict[str, list[str]]:
 
 
 def measure_splits(results: Results) -> Splits:
-    """Counts and shares of the attacked texts."""
-    attacked = len(attacked_by_all(results, (REPLACE, INSERT, EITHER)))
-    return Splits(attacked, {split: _share(len(texts), attacked) for split, texts in split_texts(results).items()})
+    """Counts and shares, of the attacked texts and of all test instances."""
+    attacks = (REPLACE, INSERT, EITHER)
+    attacked = len(attacked_by_all(results, attacks))
+    records = [[results[attack].get(text) for attack in attacks] for text in results[REPLACE]]
+    tested = sum(all(record is not None and record.status != "error" for record in row) for row in records)
+    counts = {split: len(texts) for split, texts in split_texts(results).items()}
+    return Splits(
+        attacked,
+        {split: _share(count, attacked) for split, count in counts.items()},
+        tested,
+        {split: _share(count, tested) for split, count in counts.items()},
+    )
 
 
 def fooled_within(record: Record, caps: Sequence[float]) -> list[bool]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from stockade.report.numbers import count, number, p_value
 from stockade.studies.bae.analysis import BASELINE, BOTH, EITHER, INSERT, MODES, REPLACE, BaeNumbers, Splits
+from stockade.studies.bae.rating_sheet import METHODS
+from stockade.studies.bae.ratings import Ratings, text_scores
 from stockade.studies.claims import Claim, PairedTest, all_of, at_least_as_strong
 from stockade.studies.records import Results, succeeded
 
 
-def check_claims(results: Results, numbers: BaeNumbers) -> tuple[Claim, ...]:
+def check_claims(results: Results, numbers: BaeNumbers, ratings: Ratings | None = None) -> tuple[Claim, ...]:
     """Every claim of the paper about the order of its numbers.
 
     Parameters
@@ -22,9 +24,12 @@ def check_claims(results: Results, numbers: BaeNumbers) -> tuple[Claim, ...]:
         What the attacks did.
     numbers
         What was measured of that.
+    ratings
+        What human raters said, if anybody has: without them there are no claims about Table 4.
     """
     similarities = {mode: numbers.attacks[mode].mean_similarity for mode in MODES}
     return (
+        *(stronger_than_baseline(results, mode) for mode in MODES),
         at_least_as_strong(results, BOTH, EITHER),
         at_least_as_strong(results, EITHER, REPLACE),
         at_least_as_strong(results, EITHER, INSERT),
@@ -32,7 +37,39 @@ def check_claims(results: Results, numbers: BaeNumbers) -> tuple[Claim, ...]:
         _more_similar(results, BOTH, REPLACE),
         *(_more_similar(results, mode, BASELINE) for mode in MODES),
         _insertions_matter_more(numbers.splits),
+        *([] if ratings is None else rating_claims(ratings)),
     )
+
+
+def stronger_than_baseline(results: Results, mode: str) -> Claim:
+    """The paper's main claim, for one mode: it succeeds more often than TextFooler on the texts both have attacked."""
+    return at_least_as_strong(results, mode, BASELINE, f"{mode} is stronger than {BASELINE}")
+
+
+def rating_claims(ratings: Ratings) -> list[Claim]:
+    """What the paper says of its Table 4: both attacks of BAE look better to people than TextFooler, and R than R+I.
+
+    Parameters
+    ----------
+    ratings
+        What human raters said.
+    """
+    scores = {method: text_scores(ratings, method) for method in METHODS}
+    claims = []
+    for first, second in ((REPLACE, BASELINE), (BOTH, BASELINE), (REPLACE, BOTH)):
+        shared = [(scores[first][text], scores[second][text]) for text in scores[first] if text in scores[second]]
+        for what, pairs in (
+            ("labelled right more often", [(a.accuracy, b.accuracy) for a, b in shared]),
+            ("more natural", [(a.naturalness, b.naturalness) for a, b in shared]),
+        ):
+            claim = f"texts of {first} are {what} than those of {second}"
+            test = PairedTest.of([mine - other for mine, other in pairs])
+            if test.p is None:
+                claims.append(Claim(claim, None, "no rated text is fooled by both"))
+                continue
+            means = " against ".join(f"{sum(values) / len(pairs):.2f}" for values in zip(*pairs, strict=True))
+            claims.append(Claim(claim, test.positive, f"{means}, sign flips {test} both fool"))
+    return claims
 
 
 def similarity_pairs(results: Results, first: str, second: str) -> list[tuple[float, float]]:

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from stockade.core.records import Record
-from stockade.report.charts import Point, Series, plot_bars, plot_curves, plot_points
 from stockade.report.diff import record_pieces
 from stockade.report.document import Block, Document, Heading, Note, Plot, Prose, Table, code
 from stockade.report.examples import Example, Examples, Version
-from stockade.report.figures import AMBER, BLUE, GREEN, GREY, RED, draw_plot
 from stockade.report.numbers import count, number, percent_cell, plain_percent, ranged_cell
-from stockade.studies.bae.analysis import ATTACKS, BASELINE, SPLITS, BaeNumbers, Curve, Splits, split_texts
+from stockade.studies.bae.analysis import SPLITS, BaeNumbers, Splits, split_texts
+from stockade.studies.bae.plots import curve_plot, split_plot, trade_off_plot
+from stockade.studies.bae.published import PUBLISHED, published_cell
+from stockade.studies.bae.rating_page import rating_blocks
 from stockade.studies.bae.study import BaeResult
 from stockade.studies.claims import claims_in_short, claims_table
 from stockade.studies.frame import study_document
 from stockade.studies.records import AttackNumbers, Results, succeeded, was_attacked
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 COMPARED, COMPARED_BOTH = 8, 4
 """How many texts are shown under every attack: those that most attacks fool, and those that needed both operations."""
-_COLOURS = dict(zip(ATTACKS, (BLUE, GREEN, AMBER, RED, GREY), strict=True))
-_MARKERS = dict(zip(ATTACKS, ("o", "s", "D", "^", "X"), strict=True))
 _SHOWN_CAPS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0)
 _LONGEST = 1_200
 _CLAIMS = (
@@ -126,6 +121,8 @@ def _blocks(result: BaeResult, numbers: BaeNumbers) -> Iterator[Block]:
     yield from (Note(remark) for remark in result.run.summary["remarks"])
     yield Heading("The attacks", aside="Tables 1 and 2")
     yield _attack_table(numbers.attacks, result.summary["similarity_scale"])
+    if result.spec.published is not None:
+        yield _published_table(numbers.attacks, result.spec.published)
     yield Plot(
         lambda: trade_off_plot(numbers.attacks),
         "Success rate with its 95 % interval against similarity: up and to the right is worse for the model's owner.",
@@ -139,6 +136,8 @@ def _blocks(result: BaeResult, numbers: BaeNumbers) -> Iterator[Block]:
     yield Heading("Replacing and inserting", aside="Table 5")
     yield Plot(lambda: split_plot(numbers.splits), name="splits")
     yield _split_table(numbers.splits)
+    yield Heading("Human raters", aside="Table 4")
+    yield from rating_blocks(numbers.ratings, str(result.folder))
     yield Heading("Did it keep its meaning?")
     yield _antonym_table(numbers)
     yield Heading("Is it still fluent?")
@@ -185,16 +184,43 @@ def _curve_table(numbers: BaeNumbers) -> Table:
     return Table(("at most", *(f"{100 * caps[index]:.0f} %" for index in chosen), "no cap"), rows, caption=_CURVE)
 
 
+def _published_table(attacks: Mapping[str, AttackNumbers], published: str) -> Table:
+    """What the paper printed, beside."""
+    model, data = published_cell(published)
+    rows = [
+        (
+            name,
+            percent_cell(attacks[name].robust_accuracy),
+            f"{cell.accuracy:g} %",
+            number(attacks[name].mean_similarity, 3),
+            f"{cell.similarity:.3f}",
+        )
+        for name, cell in PUBLISHED[model][data].items()
+    ]
+    caption = (
+        f"The paper's {model} on {data}: another training, another masked LM, and similarity by the Universal Sentence "
+        "Encoder, so compare the order of the rows."
+    )
+    columns = ("attack", "accuracy after it", "in the paper", "similarity", "in the paper")
+    return Table(columns, rows, title="Beside the paper's numbers", caption=caption)
+
+
 def _split_table(splits: Splits) -> Table:
     rows = [
-        (f"{name}: {SPLITS[name]}", f"{split.count:,}", percent_cell(split.share))
+        (
+            f"{name}: {SPLITS[name]}",
+            f"{split.count:,}",
+            percent_cell(split.share),
+            percent_cell(splits.of_tested[name].share),
+        )
         for name, split in splits.splits.items()
     ]
     caption = (
-        f"Of {count(splits.attacked, 'text')} that all three have attacked. A needed an insertion, B a replacement, C "
-        "both; C is the part that A and B share."
+        f"Of {count(splits.attacked, 'text')} that all three have attacked, and of "
+        f"{count(splits.tested, 'test instance')} as in the paper, those among them that the model gets wrong anyway. "
+        "A needed an insertion, B a replacement, C both; C is the part that A and B share."
     )
-    return Table(("split", "texts", "of those attacked"), rows, caption=caption)
+    return Table(("split", "texts", "of those attacked", "of all test instances"), rows, caption=caption)
 
 
 def _antonym_table(numbers: BaeNumbers) -> Table:
@@ -235,69 +261,6 @@ def _fluency_table(numbers: BaeNumbers, proposes: str) -> Block:
         f"proposed by {'the same model, which favours it' if fluency.masked_lm == proposes else proposes}."
     )
     return Table(columns, rows, caption=caption)
-
-
-def curve_plot(numbers: BaeNumbers) -> str:
-    """Figure 2: accuracy after the attack against the largest perturbation allowed; empty if nothing was attacked."""
-    curve = numbers.curve
-    if not any(attack.attacked for attack in numbers.attacks.values()):
-        return ""
-    end = _where_flat(curve)
-    series = [
-        Series(name, points[:end], _COLOURS[name], curve.caps[:end], "--" if name == BASELINE else "-", _MARKERS[name])
-        for name, points in curve.attacks.items()
-    ]
-
-    def draw(axes: Axes) -> None:
-        xlabel, ylabel = "largest share of words that may change, %", "accuracy after the attack, %"
-        plot_curves(axes, series, xlabel=xlabel, ylabel=ylabel, spread="none")
-        axes.xaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=0, symbol=""))
-
-    from matplotlib.ticker import PercentFormatter
-
-    return draw_plot("curve", (8.2, 3.8), draw)
-
-
-def _where_flat(curve: Curve) -> int:
-    """How many points to draw: up to where no curve changes any more, and a little further."""
-    moving = [
-        index
-        for points in curve.attacks.values()
-        for index in range(1, len(points))
-        if points[index]["value"] != points[index - 1]["value"]
-    ]
-    return min(len(curve.caps), max([*moving, 5]) + 3)
-
-
-def trade_off_plot(attacks: Mapping[str, AttackNumbers]) -> str:
-    """How often each attack succeeds against how similar its texts stay; empty if nothing succeeded."""
-    points = [
-        Point(
-            x=attack.success_rate,
-            y=attack.mean_similarity,
-            label=name,
-            colour=_COLOURS[name],
-            marker=_MARKERS[name],
-        )
-        for name, attack in attacks.items()
-        if attack.mean_similarity is not None
-    ]
-    if not points:
-        return ""
-
-    def draw(axes: Axes) -> None:
-        plot_points(axes, points, xlabel="success rate, %", ylabel="mean similarity", percent="x")
-
-    return draw_plot("trade-off", (8.2, 3.4), draw)
-
-
-def split_plot(splits: Splits) -> str:
-    """Table 5 as bars with 95 % intervals; empty if nothing was attacked."""
-    if not splits.attacked:
-        return ""
-    shares = [split.share for split in splits.splits.values()]
-    names = list(splits.splits)
-    return draw_plot("splits", (8.2, 1.9), lambda axes: plot_bars(axes, names, shares, xlabel="% of attacked texts"))
 
 
 def _texts(result: BaeResult) -> Iterator[Block]:

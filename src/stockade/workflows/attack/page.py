@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from stockade.core.records import Status
+from stockade.core.shares import at_most
 from stockade.report.charts import Series, plot_histogram, plot_rows
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code, texts_and_manifests
 from stockade.report.examples import CHANGED, QUERIES, SIMILARITY, Example, Examples, Filter, record_example
@@ -119,7 +120,7 @@ def _quantiles(values: Sequence[int]) -> tuple[str, str, str]:
     if not values:
         return NOT_AVAILABLE, NOT_AVAILABLE, NOT_AVAILABLE
     ordered = sorted(values)
-    at_ninety = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
+    at_ninety = ordered[min(len(ordered) - 1, at_most(0.9, len(ordered)))]
     return f"{median(ordered):g}", f"{at_ninety:,}", f"{ordered[-1]:,}"
 
 
