@@ -11,7 +11,6 @@ from itertools import islice
 
 import numpy as np
 
-from stockade.attacks.trial import DRAWS
 from stockade.core.errors import ModelError, SearchStopped
 from stockade.core.example import Scores
 from stockade.core.protocols import Classifier
@@ -30,7 +29,7 @@ from stockade.models.language import LanguageModels
 from stockade.workflows.attack.result import AttackResult
 
 _TOLERANCE = 1e-3
-FEWEST_HITS = 4
+DRAWS, FEWEST_HITS = 20, 4
 """A text that fools in half of all draws has fewer hits among 20 once in 800 times."""
 _BATCH = 32
 
