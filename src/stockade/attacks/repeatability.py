@@ -7,7 +7,7 @@ depends on hits minus misses alone: the text is repeatable as soon as there are 
 as there are 8 misses more than hits. After 200 draws without a decision the majority decides, and a tie counts as half.
 
 A text with chance .4 then counts 3.8 % of the time, one with .6 96.2 %, one with .45 or .55 17 % or 83 %. A text that
-always fools, or never, takes 8 draws; the mean is 20 at .3, 37 at .4 and 60 at .5. Draws come in groups of the fewest
+always fools, or never, takes 8 draws; the mean is 20 at .3, 37 at .4 and 63 at .5. Draws come in groups of the fewest
 that can decide, so none is asked for in vain and the decision is that of one draw after the other.
 """
 
