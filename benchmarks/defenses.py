@@ -4,16 +4,19 @@
         [--epochs 2 --masked-epochs 6] [--norm auto] [--glove FILE] [--rows FACT RanMASK …] [--attacks textfooler …] \\
         [--textfooler-only FuSE FIVE] [--out FOLDER] [--json FILE]
 
-For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each
-training defense; FACT has the seed of the retrained twin, so that only the defense is between them. TextFooler's
-successes against the undefended model, on --premade texts, are the pre-made set. Every row is then evaluated as
-`stockade evaluate` does: directly and in all views that apply to it, on the same test texts. A cell is the mean over
-seeds, with a 95 % t-interval; under an attack robust accuracy in the direct view / by text over all views; *worst* is
-the share of texts that survive everything. p is an exact test of the worst case against the undefended model, by
-text: the trained seeds of a text go together (sign flips of how many more seeds it survives with; of one seed that is
-McNemar's test), and `+8 −1` are texts that survive with more seeds in the defense, and without it. It speaks of other
-texts for these models, the intervals of other models for these texts. Below the table, the same test for what the
-papers claim of single attacks, attacked directly as they did, and with a text counted as robust only if no view of
+For each seed the architecture is trained undefended, once more from another seed (*retrained*), and with each training
+defense; FACT has the seed of the retrained twin, so that only the defense is between them. TextFooler's successes
+against the undefended model, on --premade texts, are the pre-made set. Every row is then evaluated as `stockade
+evaluate` does: directly and in all views that apply to it, on the same test texts. A cell is the mean over seeds, with
+a 95 % t-interval; under an attack robust accuracy in the direct view / by text over all views. Every attack has two
+columns: by the *first flip*, where one wrong answer of a randomised defense is a success, as the papers count, and by
+what is *repeatable*, where the text found must fool at least half of its answers; for models that always answer alike
+they are the same. *worst* is the share of texts that survive everything, by either rule. p is an exact test of the
+repeatable worst case against the undefended model, by text: the trained seeds of a text go together (sign flips of how
+many more seeds it survives with; of one seed that is McNemar's test), and `+8 −1` are texts that survive with more
+seeds in the defense, and without it. It speaks of other texts for these models, the intervals of other models for these
+texts. Below the table, the same test for what the papers claim of single attacks, attacked directly as they did and
+counted by the first flip as they did, then by what is repeatable, and with a text counted as robust only if no view of
 that attack fools it. DeepWordBug comes as its paper describes it (words chosen once, up to 30 letters changed) and as
 TextAttack has it, which is what RanMASK's authors attacked with. Then, of each row, the options of its defenses that
 are not those of the preset `paper`, and what PGD and FreeLB measured of the model. What is finished in --out is read,
@@ -40,13 +43,16 @@ from stockade.core.records import Record
 from stockade.defenses.pgd import Norm
 from stockade.defenses.registry import NamedDefense, make_defense
 from stockade.workflows.evaluate.analysis import AttackShares
-from stockade.workflows.evaluate.measures import compared
+from stockade.workflows.evaluate.measures import Shares, compared
 from stockade.workflows.evaluate.outcomes import cell_outcomes, row_outcomes
 from stockade.workflows.evaluate.spec import make_chains
 
 TEXTFOOLER = "textfooler"
 ATTACKS = (TEXTFOOLER, "bert-attack", "deepwordbug", "deepwordbug@textattack")
 RETRAINED_SEED = 1000
+FIRST_FLIP, REPEATABLE = "first flip", "repeatable"
+RULES = (FIRST_FLIP, REPEATABLE)
+"""What counts as a success against a randomised defense: one wrong answer, as published, or half of them."""
 FACT = "fact:perturb_words=4,similarity=off"
 FUSE = "fuse:similarity=off"
 """Without the sentence encoder, which would take nearly all of the time; FACT with four of a sentence's 20 words."""
@@ -204,13 +210,15 @@ def paired(before: Survivors, after: Survivors) -> str:
     return f"{shares}, p = {tested(before, after)}"
 
 
-def robust(options: argparse.Namespace, row: Row, attack: str, direct: bool) -> Survivors:
-    """Whether each text survives an attack in the direct view, or in all views: what the table counts."""
+def robust(options: argparse.Namespace, row: Row, attack: str, direct: bool, rule: str) -> Survivors:
+    """Whether each text survives an attack in the direct view, or in all views, by a rule: what the table counts."""
     survivors: dict[tuple[int, str], bool] = {}
     for seed in options.seeds:
         result = st.load(evaluation_folder(options, row, seed))
         assert isinstance(result, st.EvaluateResult)
         (grid_row,) = (grid_row for grid_row in result.grid_rows if grid_row.defense == row.chain)
+        if rule == FIRST_FLIP:
+            grid_row = grid_row.by_first_flip or grid_row  # of a model that always answers alike it is the same
         if direct:
             outcomes = cell_outcomes(grid_row.cells[attack, "direct", result.grid.seeds[0]].statuses)
         else:
@@ -240,10 +248,11 @@ def claims(options: argparse.Namespace, rows: Mapping[str, Row]) -> Iterator[str
         for attack in options.attacks if name.startswith("RanMASK") else (TEXTFOOLER,):
             if name not in rows or attack not in attacks_on(options, rows[name]):
                 continue
-            before = robust(options, bare, attack, direct=True)
+            before = robust(options, bare, attack, direct=True, rule=REPEATABLE)  # the same by either rule
             for direct, how in ((True, "directly"), (False, "in all views")):
-                pair = paired(before, robust(options, rows[name], attack, direct))
-                yield f"undefended → {name}, {attack} {how}: {pair}"
+                for rule in RULES:
+                    pair = paired(before, robust(options, rows[name], attack, direct, rule))
+                    yield f"undefended → {name}, {attack} {how}, {rule}: {pair}"
 
 
 def defenses_of(row: Row, recipe: Recipe) -> list[NamedDefense]:
@@ -289,7 +298,7 @@ def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
         for results, chain in ((base, "none"), (defended, row.chain))
     )
     worst = {
-        "worst": over_seeds([numbers.worst.robust_accuracy.value for numbers in rows]),
+        **{f"worst, {rule}": over_seeds([robust_by(numbers.worst, rule) for numbers in rows]) for rule in RULES},
         "p": tested(before, after) if row.name != "undefended" else "–",
     }
     return {
@@ -298,19 +307,28 @@ def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
         "macro F1": over_seeds([numbers.clean.macro_f1.value for numbers in rows]),
         "pre-made": over_seeds([next(iter(numbers.premade.values())).value for numbers in rows]),
         **{
-            attack: under_attack([numbers.attacks[attack] for numbers in rows]) if attack in attacks else "–"
+            f"{attack}, {rule}": under_attack([numbers.attacks[attack] for numbers in rows], rule)
+            if attack in attacks
+            else "–"
             for attack in options.attacks
+            for rule in RULES
         },
-        **({"worst": "–", "p": "–"} if attacks != tuple(options.attacks) else worst),
+        **(dict.fromkeys(worst, "–") if attacks != tuple(options.attacks) else worst),
     }
 
 
-def under_attack(shares: Sequence[AttackShares]) -> str:
-    """Robust accuracy in the direct view, and over all views where there are others."""
-    direct = over_seeds([attack.views["direct"].robust_accuracy.value for attack in shares])
+def under_attack(shares: Sequence[AttackShares], rule: str) -> str:
+    """Robust accuracy by a rule in the direct view, and over all views where there are others."""
+    direct = over_seeds([robust_by(attack.views["direct"], rule) for attack in shares])
     if len(shares[0].views) == 1:
         return direct
-    return f"{direct} / {over_seeds([attack.robust_accuracy.value for attack in shares])}"
+    return f"{direct} / {over_seeds([robust_by(attack, rule) for attack in shares])}"
+
+
+def robust_by(shares: Shares, rule: str) -> float | None:
+    """Robust accuracy by a rule; a model that always answers alike has one number for both."""
+    flipped = shares.first_flip if rule == FIRST_FLIP else None
+    return (flipped or shares).robust_accuracy.value
 
 
 def over_seeds(values: Sequence[float | None]) -> str:

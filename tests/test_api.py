@@ -123,7 +123,7 @@ def test_a_randomised_model_is_fooled_only_if_it_is_fooled_again_and_again() -> 
         assert record.status != "success" or (record.hit_rate or 0) >= 0.5
     rejected = [r for r in lucky.examples if r.hit_rate is not None and r.status == "failed"]
     assert rejected, "a model that is right nine times in ten is not fooled by asking it often"
-    assert all(r.reason == "the text found did not fool the model when it was asked again" for r in rejected)
+    assert all("fooled the model once, but not half of the time; then: " in (r.reason or "") for r in rejected)
 
 
 def test_wrong_options_are_refused_before_anything_is_loaded() -> None:

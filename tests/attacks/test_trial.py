@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
+from itertools import islice
 from random import Random
 from typing import Any, cast
 
 import pytest
 
-from stockade.attacks.trial import DRAWS, Trial, attack_example, words_lost
+from stockade.attacks.repeatability import Tally
+from stockade.attacks.trial import Trial, attack_example, words_lost
 from stockade.core.errors import ModelError
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
@@ -29,6 +31,7 @@ class Swap:
 def answered(trial: Coroutine[Any, Any, Trial], confirmations: list[Scores], clean: Scores = RIGHT) -> Trial:
     """The trial, with the model's answers to the confirmation in order."""
     request: Any = trial.send(None)
+    left = iter(confirmations)
     while True:
         match request:
             case Score(texts=texts):
@@ -36,34 +39,62 @@ def answered(trial: Coroutine[Any, Any, Trial], confirmations: list[Scores], cle
             case VisibleWords(text=text):
                 answer = range(len(text))
             case Confirm(draws=draws):
-                assert draws == len(confirmations)
-                answer = confirmations
+                answer = list(islice(left, draws))
+                assert len(answer) == draws
             case _:
                 raise AssertionError(request)
         try:
             request = trial.send(answer)
         except StopIteration as finished:
+            assert not list(left)
             return cast(Trial, finished.value)
 
 
 @pytest.mark.parametrize(
-    ("fooled", "status"), [(0, "failed"), (9, "failed"), (10, "success"), (11, "success"), (20, "success")]
+    ("draws", "status"),
+    [
+        ([WRONG] * 8, "success"),
+        ([RIGHT] * 8, "failed"),
+        ([RIGHT] * 3 + [WRONG] * 11, "success"),
+        ([WRONG] * 7 + [RIGHT] * 15, "failed"),
+    ],
 )
-def test_a_randomised_model_is_fooled_when_half_of_twenty_draws_are(fooled: int, status: str) -> None:
-    assert DRAWS == 20
-    draws = [RIGHT] * (DRAWS - fooled) + [WRONG] * fooled
+def test_a_randomised_model_is_asked_until_it_is_clear(draws: list[Scores], status: str) -> None:
     trial = answered(attack_example(Swap(), EXAMPLE, Random(0), deterministic=False), draws)
-    assert (trial.status, trial.hit_rate) == (status, fooled / 20)
+    assert trial.repetition is not None
+    assert (trial.status, trial.repetition.tally) == (status, Tally(draws.count(WRONG), len(draws)))
     assert trial.scores == (WRONG if status == "success" else None)
     assert (trial.text is not None) == (status == "success")
     if status == "failed":
-        assert trial.reason == "the text found did not fool the model when it was asked again"
+        assert trial.reason is not None
+        assert trial.reason.startswith("1 text fooled the model once, but not half of the time; then: ")
 
 
 @pytest.mark.parametrize(("confirmation", "status"), [(WRONG, "success"), (RIGHT, "failed")])
-def test_a_deterministic_model_is_asked_once_more_and_has_no_hit_rate(confirmation: Scores, status: str) -> None:
+def test_a_deterministic_model_is_asked_once_more_and_has_one_rule(confirmation: Scores, status: str) -> None:
     trial = answered(attack_example(Swap(), EXAMPLE, Random(0)), [confirmation])
-    assert (trial.status, trial.hit_rate) == (status, None)
+    assert (trial.status, trial.repetition, trial.first_flip, trial.dismissed) == (status, None, None, 0)
+    assert trial.reason == (
+        None if status == "success" else "the text found did not fool the model when it was asked again"
+    )
+
+
+@pytest.mark.parametrize(("draws", "flips"), [([WRONG] + [RIGHT] * 9, True), ([RIGHT, WRONG] + [RIGHT] * 8, False)])
+def test_where_another_model_was_queried_the_first_answer_is_the_first_flip(draws: list[Scores], flips: bool) -> None:
+    """The text is sent to the model once: that is what papers on transfer count. The search does not go on."""
+    trial = answered(
+        attack_example(Swap(), EXAMPLE, Random(0), deterministic=False, direct=False, goes_on=False), draws
+    )
+    assert (trial.status, trial.first_flip is not None) == ("failed", flips)
+    assert trial.reason == "the text found did not fool the model when it was asked again"
+
+
+def test_what_fools_repeatedly_fools_once_whatever_the_first_answer_was() -> None:
+    draws = [RIGHT] + [WRONG] * 9
+    trial = answered(attack_example(Swap(), EXAMPLE, Random(0), deterministic=False, direct=False), draws)
+    assert trial.status == "success"
+    assert trial.first_flip is not None
+    assert (trial.first_flip.text, trial.first_flip.query) == (trial.text, None)
 
 
 def test_with_a_target_only_the_target_counts() -> None:

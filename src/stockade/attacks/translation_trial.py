@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from random import Random
 
-from stockade.attacks.trial import DRAWS, HIT_RATE, words_lost
+from stockade.attacks.trial import words_lost
 from stockade.core.attacked_translation import Goal, TranslationAttack, TranslationExample
 from stockade.core.errors import BudgetExhausted, SearchStopped, StockadeError
 from stockade.core.records import Outcome, Status
@@ -13,6 +13,11 @@ from stockade.core.text import Text
 from stockade.core.translation import ZeroableSource
 from stockade.engine.requests import VisibleWords
 from stockade.engine.translation_requests import Retranslate, Translate
+
+DRAWS = 20
+"""How often a randomised translator is asked again about a source that a search returns."""
+HIT_RATE = 0.5
+"""The share of those translations that must reach the goal for a success."""
 
 
 @dataclass(frozen=True, slots=True)

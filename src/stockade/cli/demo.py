@@ -40,7 +40,8 @@ def command(out: Path, limit: int, seed: int) -> None:
     from stockade.report.document import Document, Heading, Note, Paragraph
     from stockade.report.examples import Examples, record_example
     from stockade.report.render_terminal import standard_output
-    from stockade.workflows.attack.page import attack_document, summary_table
+    from stockade.workflows.attack.page import attack_document
+    from stockade.workflows.attack.tables import summary_table
     from stockade.workflows.certify.page import all_methods, radius_table
 
     screen, folder = standard_output(), _fresh(out)

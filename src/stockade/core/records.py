@@ -60,7 +60,9 @@ class Record:
     similarity: float | None = None
     premise: str | None = None
     hit_rate: float | None = None
-    """For randomised models: the share of fresh draws that the adversarial text fools."""
+    """For randomised models: the share of draws that the adversarial text fools or, where there is none, the text that
+    was found and fooled most of them.
+    """
     flip_share: float | None = None
     """For the attack `random`: the share of its draws that fool the model."""
     tried: int | None = None
@@ -69,6 +71,19 @@ class Record:
     """How many queries the model failed on; the search went on without those texts."""
     truncated_words: int = 0
     """Words that the model read in the original and that longer or inserted words have pushed out of its window."""
+
+    hits: int | None = None
+    draws: int | None = None
+    """For randomised models: `hit_rate` is hits / draws; a sequential test decides how many draws there are."""
+    dismissed: int | None = None
+    """For randomised models: how many texts fooled the model once, but not half of the time; the search went on."""
+    first_flip: bool | None = None
+    """For randomised models: whether one wrong answer is enough for a success, as in the papers. None for others."""
+    first_flip_text: str | None = None
+    first_flip_query: int | None = None
+    """The number of the query that the text fooled; None where the search had queried another model."""
+    first_flip_queries: int | None = None
+    """How many queries the search had used by then; all, if there was no flip."""
 
     @property
     def untried(self) -> bool:

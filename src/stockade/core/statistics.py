@@ -117,3 +117,19 @@ def below_chance(right: int, texts: int, classes: int) -> bool:
     from scipy.stats import binom
 
     return bool(binom.cdf(right, texts, 1 / classes) < _RARE)
+
+
+class RunningMean:
+    """A running mean that skips None; None before the first value."""
+
+    def __init__(self) -> None:
+        self.total, self._count = 0.0, 0
+
+    def add(self, value: float | None) -> None:
+        if value is not None:
+            self.total += value
+            self._count += 1
+
+    @property
+    def value(self) -> float | None:
+        return round(self.total / self._count, 6) if self._count else None

@@ -27,7 +27,9 @@ from stockade.datasets.streams import DataFile
 from stockade.datasets.wording import check_columns, quote
 
 _RECORD = tuple(field.name for field in dataclasses.fields(Record))
-_OUR_COLUMNS = (_RECORD, ("id", "text", "label", "original", "changed"))
+_OLDER_RECORD = _RECORD[: _RECORD.index("hits")]
+"""Before both rules of success for randomised models were recorded."""
+_OUR_COLUMNS = (_RECORD, _OLDER_RECORD, ("id", "text", "label", "original", "changed"))
 """Headers of the csv files that `stockade export` and `stockade rules apply` write for spreadsheets."""
 _BEFORE_OURS = (0, 1, 4)
 """So many columns may stand before them: `run` in a study, model, defense, view and seed in an evaluation."""

@@ -239,5 +239,5 @@ async def _strongest(example: Example, named: NamedAttack, seed: int) -> Text:
     if not visible:
         return example.text
     example = example if len(visible) == len(example.text) else replace(example, visible=visible)
-    outcome = await Watch(named.attack.search(example, derive_rng(seed, example.id, named.name))).outcome()
+    outcome = await Watch(lambda: named.attack.search(example, derive_rng(seed, example.id, named.name))).outcome()
     return example.text if outcome.text is None else outcome.text

@@ -58,7 +58,7 @@ class Draw:
     search
         The seed of the search.
     index
-        The index of the query within the search.
+        The number of the query within the search; 0 is the clean text.
     """
 
     search: int
@@ -67,6 +67,25 @@ class Draw:
     def seed(self, offset: int) -> int:
         """The seed for the query that comes so many queries later."""
         return derive_seed(self.search, self.index + offset)
+
+
+def draw_seed(seed: int, id: str, attack: str) -> int:
+    """The seed of the random choices that a randomised model makes for the search of an attack on an example."""
+    return derive_seed(seed, id, attack, "draws")
+
+
+def confirmation_draw(search: int, index: int) -> Draw:
+    """The random choices for what the harness asks again about: apart from those of the queries, so that a search goes
+    on as if nothing had been asked in between.
+
+    Parameters
+    ----------
+    search
+        The seed of the search.
+    index
+        How many such answers there were before.
+    """
+    return Draw(derive_seed(search, "confirmation"), index)
 
 
 def clean_draw(seed: int, id: str) -> Draw:
@@ -113,6 +132,10 @@ class Query(Request[Answer]):
 
     def without_answer(self, scores: NoScores) -> Any:
         """What stands in an answer for a text that has none."""
+        return scores
+
+    def rescored(self, item: Any, scores: Scores) -> Any:
+        """What stands in an answer for a text, with other scores."""
         return scores
 
     @property
@@ -232,6 +255,9 @@ class Represent(Query[list[tuple[Scores, NDArray[np.float32]]]]):
 
     def without_answer(self, scores: NoScores) -> Any:
         return scores, np.zeros(0, dtype=np.float32)
+
+    def rescored(self, item: Any, scores: Scores) -> Any:
+        return scores, item[1]
 
 
 @dataclass(frozen=True, slots=True)

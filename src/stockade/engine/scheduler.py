@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 from stockade.core.errors import SearchStopped, StockadeError
 from stockade.engine.budget import Meter
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Confirm, Draw, Query, Request
+from stockade.engine.requests import Confirm, Draw, Query, Request, confirmation_draw
 from stockade.engine.scoring import Scoring
 from stockade.engine.services import Services, classifier_services
 
@@ -107,15 +107,20 @@ class _Running(Generic[Result]):
     """What the pending request asks of a model; None where it is answered at once."""
     work: int = 0
     drawn: int = 0
+    confirmations: int = 0
     rounds_waited: int = 0
 
     def named(self, request: Request[Any]) -> Request[Any]:
         """The request with the name of its random choices, if it makes any and has none yet."""
         if self.search.draw_seed is None or not isinstance(request, Query | Confirm):
             return request
-        named = request if request.draw is not None else replace(request, draw=Draw(self.search.draw_seed, self.drawn))
-        self.drawn += request.draws if isinstance(request, Confirm) else len(request.texts)
-        return named
+        if isinstance(request, Confirm):
+            draw = confirmation_draw(self.search.draw_seed, self.confirmations)
+            self.confirmations += request.draws
+        else:
+            draw = Draw(self.search.draw_seed, self.drawn)
+            self.drawn += len(request.texts)
+        return request if request.draw is not None else replace(request, draw=draw)
 
 
 class Scheduler:

@@ -237,5 +237,16 @@ def _details(record: Record, labelled: bool) -> Iterator[str]:
         yield f"{record.truncated_words} {words} pushed out of what the model reads"
     if record.similarity is not None:
         yield f"similarity {record.similarity:.3f}"
+    yield from _both_rules(record)
+
+
+def _both_rules(record: Record) -> Iterator[str]:
+    """What is known of a text under an attack on a randomised model."""
     if record.hit_rate is not None:
-        yield f"fools the model in {record.hit_rate:.0%} of draws"
+        draws = "draws" if record.draws is None else f"{record.draws:,} draws"
+        yield f"fools the model in {record.hit_rate:.0%} of {draws}"
+    if record.first_flip and record.first_flip_queries is not None:
+        after = f"after {record.first_flip_queries:,} {'query' if record.first_flip_queries == 1 else 'queries'}"
+        yield f"first flip {after}" if record.status == "success" else f"first flip {after}, which does not repeat"
+    if record.dismissed:
+        yield f"{record.dismissed:,} {'flip' if record.dismissed == 1 else 'flips'} that did not repeat"

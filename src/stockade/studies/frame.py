@@ -125,6 +125,11 @@ AnyNumbers = TypeVar("AnyNumbers", bound="DataclassInstance")
 AnyResult = TypeVar("AnyResult", bound=Result)
 
 
+def _without_one_rule(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a dataclass; those by the first flip only where both rules of success are known."""
+    return {name: value for name, value in pairs if value is not None or not name.startswith("first_flip_")}
+
+
 class StudyResult(Result, Generic[AnyNumbers]):
     """A study that was run: `numbers` is the analysis, `runs` are the jobs inside, `document()` is the page."""
 
@@ -211,7 +216,7 @@ class StudyResult(Result, Generic[AnyNumbers]):
             "complete": self.complete,
             **self.facts(),
             "warnings": list(self.warnings),
-            **dataclasses.asdict(self.numbers),
+            **dataclasses.asdict(self.numbers, dict_factory=_without_one_rule),
             "claims": [claim.described() for claim in self.claims],
         }
 

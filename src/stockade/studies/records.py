@@ -48,11 +48,18 @@ class AttackNumbers:
     seconds: float
     model_seconds: float
     model_rows: int
+    first_flip_robust_accuracy: Interval | None = None
+    first_flip_success_rate: Interval | None = None
 
     @classmethod
     def of(cls, summary: Mapping[str, Any]) -> Self:
         """The numbers in the summary of one attack."""
-        return cls(**{field.name: summary[field.name] for field in dataclasses.fields(cls)})
+        return cls(**{field.name: summary.get(field.name, field.default) for field in dataclasses.fields(cls)})
+
+    @property
+    def published_robust_accuracy(self) -> Interval:
+        """Robust accuracy as papers count it: one wrong answer of a randomised model is enough."""
+        return self.robust_accuracy if self.first_flip_robust_accuracy is None else self.first_flip_robust_accuracy
 
 
 def read_results(run: AttackResult, attacks: Sequence[str]) -> Results:

@@ -22,6 +22,7 @@ from stockade.defenses.registry import make_defense
 from stockade.report.numbers import Interval
 from stockade.studies.masking.analysis import (
     CertificateNumbers,
+    MaskingNumbers,
     Medians,
     MethodNumbers,
     RateNumbers,
@@ -40,7 +41,8 @@ from stockade.studies.masking.beta import (
     mean_beta,
     word_betas,
 )
-from stockade.studies.masking.claims import PUBLISHED, check_claims
+from stockade.studies.masking.claims import PUBLISHED, check_claims, robust_accuracy
+from stockade.studies.masking.page import attack_table
 from stockade.studies.masking.texts import RateTexts
 from stockade.studies.masking.victims import check_rates, in_ensemble, masking_of
 from stockade.studies.records import AttackNumbers
@@ -319,3 +321,26 @@ def test_the_interval_of_a_divergence_is_that_of_other_texts() -> None:
     assert 0 <= low < value < high
     assert interval == _resampled_divergence([0.5, 0.6, 0.7, 0.8, 0.9, 0.4], [0.51, 0.62, 0.68, 0.79, 0.93, 0.4])
     assert _resampled_divergence([], []) == {"value": None, "low": None, "high": None}
+
+
+def test_the_published_rule_decides_and_the_other_stands_beside() -> None:
+    """The paper counts the first flip: by that, vote leaves 20 %, and 50 % by what repeats."""
+    entry = rate_numbers(0.3, 0.9, 1, {"vote": 0.5, "logit": 0.4})
+    flipped = {
+        ensemble: {
+            "pwws": dataclasses.replace(
+                cells["pwws"], clean_accuracy=interval(0.9), first_flip_robust_accuracy=interval(0.2)
+            )
+        }
+        for ensemble, cells in entry.attacks.items()
+    }
+    entry = dataclasses.replace(entry, attacks=flipped)
+    assert robust_accuracy(entry, "vote", "pwws") == 0.2
+    assert robust_accuracy(entry, "vote", "pwws", published=False) == 0.5
+    texts = [rate_texts("1111111", "1111111", vote="1111110", logit="0000000")]
+    claims = check_claims([entry], texts, ["pwws"])
+    assert claims[-1].numbers.startswith("20.0 % against 20.0 % (repeatable 50.0 % against 40.0 %); ")
+    assert claims[-2].numbers.startswith("0.3: 20.0 % (repeatable 0.3: 40.0 %)")
+    table = attack_table(MaskingNumbers(rates=(entry,), undefended=None), ["pwws"])
+    assert list(table.columns[3:5]) == ["robust, pwws, first flip", "robust, pwws, repeatable"]
+    assert [getattr(cell, "text", cell) for cell in table.rows[0][3:5]] == ["20.0 %", "50.0 %"]

@@ -9,13 +9,14 @@ import pytest
 
 import stockade as st
 from stockade.attacks.registry import NamedAttack
+from stockade.attacks.trial import attack_example
 from stockade.core.protocols import Classifier
 from stockade.core.records import Record, Status
 from stockade.datasets.examples import ExampleSet, prepare_examples
 from stockade.experiment.progress import Runtime
 from stockade.workflows.attack.result import CODEC
 from stockade.workflows.evaluate.views import Averaged
-from stockade.workflows.tune.objective import Attacker, Objective
+from stockade.workflows.tune.objective import Attacker, Objective, _merge
 from stockade.workflows.tune.spec import TuneSpec
 from tests.records import record
 from tests.toys import WeightVictim
@@ -33,17 +34,38 @@ def test_noise_does_not_win_by_luck() -> None:
     assert {trial.options["copies"]: trial.robust for trial in tuned.trials} == {1: 0.0, 50: 0.0}
 
 
-def test_more_answers_are_averaged_where_successes_did_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("goes_on", "eot_samples", "least", "most"), [
+    (False, 1, 0.4, 1.0),  # the first lucky draw ends a search, and its text counts as robust
+    (False, 3, 0.0, 0.1),  # more answers are averaged where successes did not hold
+    (True, 1, 0.0, 0.1),  # the search goes on until it has what holds
+])  # fmt: skip
+def test_noise_ends_no_search(
+    goes_on: bool, eot_samples: int, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The same without what transfers from the bare model, which would hide it."""
     views = Attacker._views
     monkeypatch.setattr(Attacker, "_views", lambda self, model: {"direct": views(self, model)["direct"]})
-    robust = {}
-    for eot_samples in (1, 3):
-        tuned = st.tune(VICTIM, REVIEWS, "ranmask:rate=0.3,copies=1", "pwws", ranges="kept=1|1", trials=1, limit=None,
-                        eot_samples=eot_samples)  # fmt: skip
-        robust[eot_samples] = tuned.trials[0].robust or 0.0
-    assert robust[1] >= 0.4
-    assert robust[3] <= 0.1
+    if not goes_on:
+
+        def stopping(*arguments: Any, **options: Any) -> Any:
+            return attack_example(*arguments, **{**options, "goes_on": False})
+
+        monkeypatch.setattr("stockade.workflows.attack.run.attack_example", stopping)
+    tuned = st.tune(VICTIM, REVIEWS, "ranmask:rate=0.3,copies=1", "pwws", ranges="kept=1|1", trials=1, limit=None,
+                    eot_samples=eot_samples)  # fmt: skip
+    (trial,) = tuned.trials
+    assert least <= (trial.robust or 0.0) <= most
+    assert trial.first_flip_robust is not None
+    assert trial.first_flip_robust <= (trial.robust or 0.0)
+    assert "robust, first flip" in tuned.document().to_markdown()
+
+
+def test_a_first_flip_in_any_view_is_one() -> None:
+    records: dict[str, Record] = {}
+    flip = record(0, "failed", first_flip=True)
+    _merge(records, [flip, record(1, "failed", first_flip=False)])
+    _merge(records, [record(0, "success", first_flip=True), record(1, "failed", first_flip=True)])
+    assert [(each.status, each.first_flip) for each in records.values()] == [("success", True), ("failed", True)]
 
 
 def test_what_tune_calls_robust_evaluate_does_too() -> None:

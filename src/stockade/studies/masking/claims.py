@@ -1,9 +1,10 @@
 """What the paper says about the mask rate: its claims, held against a study, and its own numbers, to be read beside.
 
 Reported, never enforced: the paper had other models and data. Rates and ensembles are compared text by text, by exact
-tests of the pairs; the divergence by an interval from resampled texts. The radii of its Tables 2 and 3 are printed by a
-procedure that returns the first number of words that fails its test, and that takes p_c for a bound on β: one less is
-what the test says, and that is no certificate either.
+tests of the pairs; the divergence by an interval from resampled texts. Under attack the first wrong answer counts, as
+in the paper, and what fools repeatedly stands beside it. The radii of its Tables 2 and 3 are printed by a procedure
+that returns the first number of words that fails its test, and that takes p_c for a bound on β: one less is what the
+test says, and that is no certificate either.
 """
 
 from __future__ import annotations
@@ -140,21 +141,25 @@ def _divergence(interval: Interval) -> str:
 def _logit_rises(rates: Sequence[RateNumbers], texts: Sequence[RateTexts], attack: str) -> Claim:
     claim = f"{attack}: robust accuracy by logit is best at the highest rate"
     values = {entry.rate: robust_accuracy(entry, "logit", attack) for entry in rates}
+    repeatable = {entry.rate: robust_accuracy(entry, "logit", attack, published=False) for entry in rates}
     tests = {
         entry.rate: texts[-1].compare_robust(other, attack, "logit", "logit")
         for entry, other in zip(rates[:-1], texts[:-1], strict=True)
     }
-    return Claim(claim, all_of(test.positive for test in tests.values()), _listed(values) + _tested(tests))
+    beside = f" (repeatable {_listed(repeatable)})" if repeatable != values else ""
+    return Claim(claim, all_of(test.positive for test in tests.values()), _listed(values) + beside + _tested(tests))
 
 
 def _votes_lead(rates: Sequence[RateNumbers], texts: Sequence[RateTexts], attack: str) -> Iterator[Claim]:
     for entry, of_rate in zip(rates, texts, strict=True):
         vote, logit = (robust_accuracy(entry, ensemble, attack) for ensemble in ("vote", "logit"))
+        others = [robust_accuracy(entry, ensemble, attack, published=False) for ensemble in ("vote", "logit")]
+        beside = f" (repeatable {' against '.join(map(plain_percent, others))})" if others != [vote, logit] else ""
         test = of_rate.compare_robust(of_rate, attack, "vote", "logit")
         yield Claim(
             f"{attack} at {entry.rate:g}: vote leaves at least as much accuracy as logit",
             test.positive,
-            f"{plain_percent(vote)} against {plain_percent(logit)}; {test}",
+            f"{plain_percent(vote)} against {plain_percent(logit)}{beside}; {test}",
         )
 
 
@@ -166,11 +171,21 @@ def _tested(tests: Mapping[float, PairedTest], against: str = "against the other
     return f"; {against} by text {p_values}" if p_values else ""
 
 
-def robust_accuracy(entry: RateNumbers, ensemble: str, attack: str) -> float | None:
-    """The accuracy that an attack leaves an ensemble; None if it was not measured."""
+def robust_accuracy(entry: RateNumbers, ensemble: str, attack: str, *, published: bool = True) -> float | None:
+    """The accuracy that an attack leaves an ensemble; None if it was not measured.
+
+    Parameters
+    ----------
+    entry, ensemble, attack
+        Of which model, how its copies answer together, and under what.
+    published
+        Whether the first flip counts, as in the paper; if not, what fools the model repeatedly.
+    """
     numbers = entry.attacks.get(ensemble, {}).get(attack)
-    return None if numbers is None else numbers.robust_accuracy["value"]
+    if numbers is None:
+        return None
+    return (numbers.published_robust_accuracy if published else numbers.robust_accuracy)["value"]
 
 
-def _listed(values: dict[float, float | None]) -> str:
+def _listed(values: Mapping[float, float | None]) -> str:
     return ", ".join(f"{rate:g}: {plain_percent(value)}" for rate, value in values.items())

@@ -65,6 +65,11 @@ _ROBUST = (
     code("stockade evaluate"),
     " most.",
 )
+_BOTH_RULES = (
+    " First flip: one wrong answer of the ensemble is a success, as in the paper. Repeatable: the text found must fool "
+    "at least half of its answers, and the search goes on until it has one that does; queries are those of the whole "
+    "search.",
+)
 _VOTES = (
     "Of the copies that choose the class; entropy with natural logarithm, mean over texts. The paper has 0.025, 0.036, "
     "0.102 and 0.587 at rates of 5, 10, 50 and 90 % on AG-News."
@@ -158,9 +163,15 @@ def _most_robust(rates: Sequence[RateNumbers], attack: str) -> Iterator[str]:
         measured = {rate: value for rate, value in robust.items() if value is not None}
         if measured:
             rate = max(measured, key=lambda rate: measured[rate])
-            best.append(f"{plain_percent(measured[rate])} at {rate} by {ensemble}")
+            repeatable = plain_percent(
+                next(
+                    robust_accuracy(entry, ensemble, attack, published=False) for entry in rates if _rate(entry) == rate
+                )
+            )
+            beside = f" ({repeatable} by what repeats)" if repeatable != plain_percent(measured[rate]) else ""
+            best.append(f"{plain_percent(measured[rate])} at {rate} by {ensemble}{beside}")
     if best:
-        yield f"{attack} leaves at most {' and '.join(best)}."
+        yield f"{attack} leaves at most {' and '.join(best)}; the first flip counts, as published."
 
 
 def _chosen_words(rates: Sequence[RateNumbers]) -> Iterator[str]:
@@ -255,24 +266,30 @@ def attack_table(numbers: MaskingNumbers, attacks: Sequence[str]) -> Table:
         ensembles.append(("0 %", "undefended", dict(numbers.undefended.attacks)))
     for entry in numbers.rates:
         ensembles += [(_rate(entry), ensemble, dict(cells)) for ensemble, cells in entry.attacks.items()]
+    two_rules = any(cell.first_flip_robust_accuracy is not None for _, _, cells in ensembles for cell in cells.values())
     rows = [
         (
             rate,
             ensemble,
             plain_percent(next((cell.clean_accuracy["value"] for cell in cells.values()), None)),
-            *(percent_cell(cells[attack].robust_accuracy) if attack in cells else NOT_AVAILABLE for attack in attacks),
+            *(cell for attack in attacks for cell in _robust_cells(cells.get(attack), two_rules)),
             *(number(cells[attack].mean_queries) if attack in cells else NOT_AVAILABLE for attack in attacks),
         )
         for rate, ensemble, cells in ensembles
     ]
-    robust, queries = ([f"{what}, {attack}" for attack in attacks] for what in ("robust", "queries"))
-    return Table(
-        ("mask rate", "ensemble", "clean", *robust, *queries),
-        rows,
-        caption=_ROBUST,
-        numeric=range(2, 3 + 2 * len(attacks)),
-        grouped=1,
-    )
+    rules = (", first flip", ", repeatable") if two_rules else ("",)
+    robust = [f"robust, {attack}{rule}" for attack in attacks for rule in rules]
+    columns = ("mask rate", "ensemble", "clean", *robust, *(f"queries, {attack}" for attack in attacks))
+    caption = (*_ROBUST, *(_BOTH_RULES if two_rules else ()))
+    return Table(columns, rows, caption=caption, numeric=range(2, len(columns)), grouped=1)
+
+
+def _robust_cells(numbers: AttackNumbers | None, two_rules: bool) -> list[str | Cell]:
+    """Robust accuracy as published and by what repeats, which are the same for the undefended model."""
+    if numbers is None:
+        return [NOT_AVAILABLE] * (1 + two_rules)
+    cells: list[str | Cell] = [percent_cell(numbers.published_robust_accuracy)]
+    return [*cells, percent_cell(numbers.robust_accuracy)] if two_rules else cells
 
 
 def vote_table(rates: Sequence[RateNumbers]) -> Table:

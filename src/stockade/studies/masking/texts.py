@@ -25,7 +25,8 @@ class RateTexts:
     radii
         How many words may change by `ranmask-gap`; -1 where the true class is not certified.
     robust
-        By ensemble and attack: 1 where the answer is right and survives, else 0.
+        By ensemble and attack: 1 where the answer is right and survives, else 0. As in the paper, one wrong answer of a
+        randomised model is enough.
     """
 
     right: Mapping[str, int] = field(default_factory=dict)
@@ -67,7 +68,7 @@ def read_texts(certificates: CertifyResult, runs: Mapping[str, AttackResult]) ->
         robust={
             ensemble: {
                 attack: {
-                    record.id: int(record.status == "failed")
+                    record.id: int(record.status == "failed" and not record.first_flip)
                     for record in run.records(attack)
                     if record.status != "error"
                 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from statistics import median
 from typing import Any
@@ -12,24 +13,14 @@ from stockade.core.shares import at_most
 from stockade.report.charts import Series, plot_histogram, plot_rows
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code, texts_and_manifests
 from stockade.report.examples import CHANGED, QUERIES, SIMILARITY, Example, Examples, Filter, record_example
-from stockade.report.figures import CLEAN, ROBUST, draw_panels, draw_plot
-from stockade.report.numbers import NOT_AVAILABLE, number, percent, plain_percent
+from stockade.report.figures import AMBER, CLEAN, ROBUST, draw_panels, draw_plot
+from stockade.report.numbers import NOT_AVAILABLE, plain_percent
 from stockade.report.render_json import indented
 from stockade.workflows.attack.result import AttackResult
 from stockade.workflows.attack.summary import mostly_untried
+from stockade.workflows.attack.tables import class_table, has_first_flips, summary_table
 
 EXAMPLES_PER_ATTACK = 200
-COLUMNS = (
-    "attack",
-    "n",
-    "clean accuracy",
-    "robust accuracy",
-    "success rate",
-    "queries",
-    "changed words",
-    "similarity",
-    "seconds",
-)
 _ORDER: tuple[Status, ...] = ("success", "error", "failed", "skipped")
 _HOW_TO_READ = (
     "Clean accuracy: right on the unchanged text. Robust accuracy: right and not fooled. Success rate: fooled, of "
@@ -81,7 +72,9 @@ def _title(results: Sequence[AttackResult]) -> str:
     what = "texts" if all(result.labelled for result in results) else "predictions"
     verb = "fools" if what == "texts" else "changes"
     of_run = f" of {result.name}" if len(results) > 1 else ""
-    return f"{attack} {verb} {plain_percent(rate, 0)} of the {what}{of_run}"
+    flipped = result.summary["attacks"][attack].get("first_flip_success_rate")
+    rules = "" if flipped is None else f" repeatedly, {plain_percent(flipped['value'], 0)} at the first flip"
+    return f"{attack} {verb} {plain_percent(rate, 0)} of the {what}{of_run}{rules}"
 
 
 def _effort(results: Sequence[AttackResult]) -> Iterator[Block]:
@@ -181,6 +174,8 @@ def finding(result: AttackResult, attack: str) -> str:
         )
     rate = numbers["success_rate"]
     fooled = "texts fooled" if result.labelled else "predictions changed"
+    if "first_flip_success_rate" in numbers:
+        fooled += " in at least half of the model's answers"
     sentence = (
         f"{attack}: {numbers['succeeded']:,} of {numbers['attacked']:,} {fooled} ({100 * rate['value']:.0f} %, "
         f"95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %)."
@@ -191,55 +186,19 @@ def finding(result: AttackResult, attack: str) -> str:
     if changed:
         words = median(changed)
         sentence += f" Median {words:g} word{'' if words == 1 else 's'} changed."
-    return sentence
+    return sentence + _first_flips(numbers, result.labelled)
 
 
-def summary_table(results: Sequence[AttackResult], names: Sequence[str] | None = None, caption: str = "") -> Table:
-    """One row per run and attack; `names` are what the runs are called, if there are several."""
-    several = len(results) > 1
-    rows = [
-        (*([label] if several else []), *_cells(attack, numbers))
-        for label, result in zip(names or [result.name for result in results], results, strict=True)
-        for attack, numbers in result.summary["attacks"].items()
-    ]
-    columns = (*(["run"] if several else []), *COLUMNS)
-    numeric = range(1 + several, len(columns))
-    return Table(columns, tuple(rows), caption=caption, numeric=numeric, grouped=1 if several else 0)
-
-
-def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
-    robust = numbers["robust_accuracy"]
+def _first_flips(numbers: Mapping[str, Any], labelled: bool) -> str:
+    """What papers would say of an attack on a randomised model; nothing for other models."""
+    rate = numbers.get("first_flip_success_rate")
+    if rate is None:
+        return ""
+    robust = f", robust accuracy {100 * numbers['first_flip_robust_accuracy']['value']:.0f} %" if labelled else ""
     return (
-        attack,
-        f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
-        percent(numbers["clean_accuracy"]),
-        "not attacked" if mostly_untried(numbers["untried"], numbers["attacked"]) else percent(robust),
-        percent(numbers["success_rate"]),
-        number(numbers["mean_queries"]),
-        number(numbers["mean_perturbed_percent"], 1, " %"),
-        number(numbers["mean_similarity"], 3),
-        number(numbers["seconds"]),
+        f" By the first flip, as papers count: {numbers['first_flip_succeeded']:,} of {numbers['attacked']:,} "
+        f"({100 * rate['value']:.0f} %, 95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %){robust}."
     )
-
-
-def class_table(result: AttackResult) -> Table:
-    """What became of the texts of each class, by attack."""
-    rows = [
-        (
-            attack,
-            label,
-            f"{numbers['n']:,}",
-            f"{numbers['predicted']:,}",
-            percent(numbers["clean_accuracy"]),
-            percent(numbers["robust_accuracy"]),
-            percent(numbers["success_rate"]),
-        )
-        for attack, classes in result.summary["classes"].items()
-        for label, numbers in classes.items()
-    ]
-    columns = ("attack", "class", "texts", "predicted", "clean accuracy", "robust accuracy", "success rate")
-    caption = "By true class. Predicted: how many of all unchanged texts the model gives that class."
-    return Table(columns, rows, title="By class", caption=caption, numeric=range(2, len(columns)), grouped=1)
 
 
 def accuracy_plot(results: Sequence[AttackResult]) -> str:
@@ -257,6 +216,12 @@ def accuracy_plot(results: Sequence[AttackResult]) -> str:
         Series("clean", [numbers["clean_accuracy"] for numbers in rows.values()], CLEAN),
         Series("under attack", [numbers["robust_accuracy"] for numbers in rows.values()], ROBUST),
     ]
+    if any(map(has_first_flips, results)):
+        flips = [numbers.get("first_flip_robust_accuracy") for numbers in rows.values()]
+        series[1:] = [
+            replace(series[1], label="under attack, repeatable"),
+            Series("under attack, first flip", flips, AMBER),
+        ]
     size = (8.2, 0.9 + 0.5 * len(rows))
     return draw_plot("attacks", size, lambda axes: plot_rows(axes, list(rows), series, xlabel="accuracy, %"))
 

@@ -153,6 +153,9 @@ def defense_in_short(defense: Mapping[str, Any]) -> str:
     return f"{defense['name']}({options})"
 
 
+_COUNTS = ("hits", "draws", "dismissed", "first_flip_query", "first_flip_queries")
+
+
 def _parquet_types() -> Mapping[str, Any]:
     import pyarrow as pa
 
@@ -160,8 +163,10 @@ def _parquet_types() -> Mapping[str, Any]:
     return {
         "edits": pa.list_(edit),
         **{name: pa.list_(pa.float64()) for name in ("original_scores", "adversarial_scores")},
-        **{name: pa.int64() for name in ("queries", "rows", "tried", "failed_queries", "truncated_words")},
+        **{name: pa.int64() for name in ("queries", "rows", "tried", "failed_queries", "truncated_words", *_COUNTS)},
         **{name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate", "flip_share")},
+        "first_flip": pa.bool_(),
+        "first_flip_text": pa.string(),
     }
 
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from stockade.attacks.registry import NamedAttack
-from stockade.attacks.trial import Trial, attack_example
+from stockade.attacks.trial import CONFIRMATION, Trial, attack_example
 from stockade.core.errors import ModelError, RunError, unknown_name
 from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.protocols import ClassBoundAttack, Classifier
 from stockade.core.records import Record
-from stockade.core.seeds import derive_rng, derive_seed
+from stockade.core.seeds import derive_rng
 from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_texts
 from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import clean_draw
+from stockade.engine.requests import clean_draw, draw_seed
 from stockade.engine.scheduler import Finished, Scheduler, Search
 from stockade.engine.scoring import Scoring
 from stockade.engine.services import innermost
@@ -91,6 +91,7 @@ def attack_examples(
         "model": {**describe_model(spec.model, classifier), **({"unsteady": unsteady} if unsteady else {})},
         "data": describe_data(spec.data, examples),
         "neighbours": None if neighbours is None else neighbours.fingerprint(),
+        **({} if classifier.deterministic else {"confirmation": CONFIRMATION}),
     }
     labelled = isinstance(examples, ExampleSet)
     present = [name for name in classifier.labels if not labelled or examples.label_counts[name]]
@@ -142,12 +143,19 @@ def run_searches(
                 finished: set[str], attack: NamedAttack = attack
             ) -> Iterator[Search[tuple[int, tuple[Example, Trial]]]]:
                 for position, example in unfinished(_with_classes(examples), finished, runtime):
-                    yield _search(position, example, classifier.deterministic, spec, attack)
+                    yield _search(position, example, classifier, queried, spec, attack)
 
             def encoded(
                 ended: Finished[Any], outcome: tuple[Example, Trial], key: str = attack.key
             ) -> tuple[Record, Any]:
-                record = make_record(key, *outcome, classifier.labels, ended.queries, ended.rows)
+                record = make_record(
+                    key,
+                    *outcome,
+                    classifier.labels,
+                    ended.queries,
+                    ended.rows,
+                    randomised=not classifier.deterministic,
+                )
                 return record, CODEC.encode(record)
 
             store_searches(store, scheduler, attack, examples.size, runtime, scoring, searches, encoded)
@@ -162,28 +170,53 @@ def _with_classes(examples: ExampleSet | UnlabelledSet) -> Iterator[Example]:
 
 
 def _search(
-    position: int, example: Example, deterministic: bool, spec: AttackSpec, attack: NamedAttack
+    position: int,
+    example: Example,
+    classifier: Classifier,
+    queried: Classifier | None,
+    spec: AttackSpec,
+    attack: NamedAttack,
 ) -> Search[tuple[int, tuple[Example, Trial]]]:
     async def trial() -> tuple[int, tuple[Example, Trial]]:
         outcome = await attack_example(
             attack.attack,
             example,
             derive_rng(spec.seed, example.id, attack.name),
-            deterministic=deterministic,
+            deterministic=classifier.deterministic,
+            direct=queried is None,
+            goes_on=not (queried or classifier).deterministic,
             max_words=spec.max_words,
             clean_draw=clean_draw(spec.seed, example.id),
         )
         return position, (example, outcome)
 
     weight = len(example.text) * len(str(example.text))
-    draws = derive_seed(spec.seed, example.id, attack.name, "draws")
-    return Search(trial, spec.budget, weight, draws)
+    return Search(trial, spec.budget, weight, draw_seed(spec.seed, example.id, attack.name))
 
 
 def make_record(
-    attack: str, example: Example, trial: Trial, labels: tuple[str, ...], queries: int, rows: int
+    attack: str,
+    example: Example,
+    trial: Trial,
+    labels: tuple[str, ...],
+    queries: int,
+    rows: int,
+    *,
+    randomised: bool = False,
 ) -> Record:
-    """What is stored of a trial."""
+    """What is stored of a trial.
+
+    Parameters
+    ----------
+    attack, example, trial
+        The name of the attack in the run, the text, and what came of it.
+    labels
+        The classes of the model.
+    queries, rows
+        What the search used.
+    randomised
+        Whether the model is: then both rules of success are recorded.
+    """
 
     def predicted(scores: Scores | None) -> str | None:
         return None if scores is None else labels[scores.label]
@@ -206,12 +239,27 @@ def make_record(
         edits=() if adversarial is None else adversarial.edits,
         perturbed_percent=None if adversarial is None else adversarial.perturbed_percent,
         premise=example.text.premise,
-        hit_rate=trial.hit_rate,
+        hit_rate=None if trial.repetition is None else trial.repetition.hit_rate,
         flip_share=trial.flip_share,
         tried=trial.tried,
         failed_queries=trial.failed_queries,
         truncated_words=trial.truncated_words,
+        **(_both_rules(trial, queries) if randomised and trial.status in ("success", "failed") else {}),
     )
+
+
+def _both_rules(trial: Trial, queries: int) -> dict[str, Any]:
+    """What is stored of a text that a randomised model was attacked on: draws and hits, and the first flip."""
+    tally, flip = trial.repetition and trial.repetition.tally, trial.first_flip
+    return {
+        "hits": tally and tally.hits,
+        "draws": tally and tally.draws,
+        "dismissed": trial.dismissed,
+        "first_flip": flip is not None,
+        "first_flip_text": flip and str(flip.text),
+        "first_flip_query": flip and flip.query,
+        "first_flip_queries": flip.queries if flip else queries,
+    }
 
 
 def _unsteady(folder: Path, resume: bool, classifier: Classifier, examples: ExampleSet | UnlabelledSet) -> int:

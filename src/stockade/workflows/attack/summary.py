@@ -4,6 +4,8 @@ they seem to.
 Clean accuracy = attacked / n, robust accuracy = failed / n, success = succeeded / attacked = 1 - robust / clean,
 which is asserted. Examples that ended in an error leave n. Where an attack had nothing to try on most of the texts,
 there is no robust accuracy: that it fooled few says nothing about the model.
+
+For a randomised model these count what fools it repeatedly, and `first_flip_…` counts what fools it once, as papers do.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from statistics import median
 from typing import Any
 
 from stockade.core.records import Record
-from stockade.core.statistics import below_chance, wilson
+from stockade.core.statistics import RunningMean, below_chance, wilson
 from stockade.experiment.store import Effort
+from stockade.workflows.attack.both_rules import BothRules, first_flip_shares
 
 SCHEMA = 1
 ASKED_TWICE = 4
@@ -45,11 +48,19 @@ def summarise_attack(
         Whether the data have labels; without them nothing is known of accuracies, which are null.
     """
     statuses: Counter[str] = Counter()
-    queries, rows, changed, similarity, flips = _Mean(), _Mean(), _Mean(), _Mean(), _Mean()
+    queries, rows, changed, similarity, flips = (
+        RunningMean(),
+        RunningMean(),
+        RunningMean(),
+        RunningMean(),
+        RunningMean(),
+    )
     shares: list[float] = []
     untried: Counter[str] = Counter()
     failed_queries = 0
+    rules = BothRules()
     for record in records:
+        rules.add(record)
         statuses[record.status] += 1
         if record.status in ("success", "failed"):
             queries.add(record.queries)
@@ -77,6 +88,7 @@ def summarise_attack(
         "clean_accuracy": wilson(attacked, n if labelled else 0),
         "robust_accuracy": wilson(failed, n if labelled and not mostly_untried(untried.total(), attacked) else 0),
         "success_rate": wilson(succeeded, attacked),
+        **rules.numbers(n if labelled else 0, attacked, mostly_untried(untried.total(), attacked)),
         "mean_queries": queries.value,
         "mean_rows": rows.value,
         "cache_hits": int(queries.total - rows.total),
@@ -100,11 +112,14 @@ def mostly_untried(untried: int, attacked: int) -> bool:
 
 
 def assert_identity(summary: Mapping[str, Any]) -> None:
-    """success = 1 - robust / clean, for every row this package reports a robust accuracy of."""
+    """success = 1 - robust / clean, for every row this package reports a robust accuracy of, by either rule."""
     clean, robust = summary["clean_accuracy"]["value"], summary["robust_accuracy"]["value"]
     success = summary["success_rate"]["value"]
     if clean and robust is not None:
         assert abs((success or 0.0) - (1 - robust / clean)) < 1e-9, summary
+    if clean and "first_flip_robust_accuracy" in summary:
+        robust, flipped = (summary[f"first_flip_{name}"]["value"] for name in ("robust_accuracy", "success_rate"))
+        assert robust is None or abs((flipped or 0.0) - (1 - robust / clean)) < 1e-9, summary
 
 
 def warnings_for(
@@ -162,6 +177,8 @@ def summarise_classes(records: Iterable[Record], labels: Sequence[str]) -> dict[
         if record.status != "error" and record.label in counts:
             counts[record.label][record.status] += 1
             counts[record.label]["untried"] += record.untried
+            counts[record.label]["both rules"] += record.first_flip is not None
+            counts[record.label]["first flip"] += bool(record.first_flip)
             if record.original_prediction in counts:
                 counts[record.original_prediction]["predicted"] += 1
     return {label: _class_numbers(counted) for label, counted in counts.items()}
@@ -177,6 +194,7 @@ def _class_numbers(counted: Counter[str]) -> dict[str, Any]:
         "clean_accuracy": wilson(attacked, n),
         "robust_accuracy": wilson(failed, 0 if mostly_untried(counted["untried"], attacked) else n),
         "success_rate": wilson(succeeded, attacked),
+        **first_flip_shares(counted, n, attacked, mostly_untried(counted["untried"], attacked)),
     }
 
 
@@ -275,7 +293,7 @@ def unsteady_warning(unsteady: int, unconfirmed: int) -> list[str]:
     return [
         f"The model does not always answer the same text alike ({', '.join(seen)}), so a run cannot be repeated and "
         "success is partly chance. Give an object with predict_proba, labels and deterministic = False: then a success "
-        "is what fools it in at least half of 20 answers."
+        "is what fools it in at least half of its answers."
     ]
 
 
@@ -294,19 +312,3 @@ def unanimous_votes(records: Iterable[Record]) -> float | None:
     """The share of clean texts on which a defense that votes is unanimous; None if nothing was scored."""
     answers = [record.original_scores for record in records if record.original_scores is not None]
     return sum(max(scores) == 1.0 for scores in answers) / len(answers) if answers else None
-
-
-class _Mean:
-    """A running mean that skips None; None before the first value."""
-
-    def __init__(self) -> None:
-        self.total, self._count = 0.0, 0
-
-    def add(self, value: float | None) -> None:
-        if value is not None:
-            self.total += value
-            self._count += 1
-
-    @property
-    def value(self) -> float | None:
-        return round(self.total / self._count, 6) if self._count else None

@@ -1,7 +1,8 @@
 """Check an attack against its model: every success must fool the model again, every number follow from the rows.
 
-A randomised model is asked many times about successes, with fresh random choices. One that always answers the same is
-asked about the clean texts as well.
+A randomised model is asked many times about successes, with fresh random choices, and once about first flips: with
+the random choices of the query that flipped, if those can be made again. One that always answers the same is asked
+about the clean texts as well.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from itertools import islice
 
 import numpy as np
 
-from stockade.attacks.trial import DRAWS
+from stockade.attacks.repeatability import Tally
 from stockade.core.errors import ModelError, SearchStopped
 from stockade.core.example import Scores
-from stockade.core.protocols import Classifier
+from stockade.core.protocols import Classifier, CompositeClassifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_seed
 from stockade.core.text import Edit, Text
 from stockade.defenses.defended import Defended
 from stockade.engine.composite import make_scoring
 from stockade.engine.language import EmbeddingService, FillingService
-from stockade.engine.requests import Confirm, Draw
+from stockade.engine.requests import Confirm, Draw, confirmation_draw, draw_seed
+from stockade.engine.services import innermost
 from stockade.experiment.inputs import fingerprint_of
 from stockade.experiment.integrity import RowFields, check_rows
 from stockade.experiment.pool import asking, recorded_model
@@ -30,7 +32,7 @@ from stockade.models.language import LanguageModels
 from stockade.workflows.attack.result import AttackResult
 
 _TOLERANCE = 1e-3
-FEWEST_HITS = 4
+DRAWS, FEWEST_HITS = 20, 4
 """A text that fools in half of all draws has fewer hits among 20 once in 800 times."""
 _BATCH = 32
 
@@ -62,10 +64,13 @@ def verify_attack(result: AttackResult, model: object = None, trust: bool = Fals
 def _wrong_records(result: AttackResult, classifier: Classifier) -> list[str]:
     """What is wrong with single records, by themselves or by what the model says now."""
     targeted, problems = result.spec.targeted, []
+    draws_again = isinstance(classifier, CompositeClassifier) and innermost(classifier).deterministic
     for record in result.records():
         wrong = [*_inconsistencies(record, result.labels, targeted)]
         if record.status == "success":
             wrong += _problems(record, classifier, targeted)
+        if record.first_flip and draws_again:
+            wrong += _first_flip_problems(record, classifier, targeted, _flip_draw(result, record))
         problems += [f"{record.attack}, example {record.id}: {problem}" for problem in wrong]
     if classifier.deterministic:
         problems += _changed_answers(result, classifier)
@@ -91,6 +96,26 @@ def _inconsistencies(record: Record, labels: Sequence[str], targeted: str | None
         yield "the recorded prediction is the true label"
     if record.status == "success" and targeted is not None and record.adversarial_prediction != targeted:
         yield f"the recorded prediction is not {targeted}, the target"
+    yield from _contradictions(record)
+
+
+def _contradictions(record: Record) -> Iterator[str]:
+    """Where what is recorded by both rules of success, for a randomised model, contradicts itself."""
+    if record.first_flip is None:
+        return
+    if record.first_flip != (record.first_flip_text is not None):
+        yield f"recorded as {'a' if record.first_flip else 'no'} first flip, with the text {record.first_flip_text}"
+    if record.status == "success" and not record.first_flip:
+        yield "recorded as fooled repeatedly, and not once"
+    if record.first_flip_queries is not None and record.first_flip_queries > record.queries:
+        yield f"the first flip came after {record.first_flip_queries} queries, and there were {record.queries}"
+    if record.draws and record.hits is not None:
+        if record.hit_rate != record.hits / record.draws:
+            yield f"recorded a hit rate of {record.hit_rate}, and {record.hits} hits in {record.draws} draws"
+        elif Tally(record.hits, record.draws).repeatable != (record.status == "success"):
+            yield f"recorded as {record.status}, with {record.hits} hits in {record.draws} draws"
+    elif record.status == "success" or record.dismissed:
+        yield "the draws of what was found are not recorded"
 
 
 def _problems(record: Record, classifier: Classifier, targeted: str | None) -> Iterator[str]:
@@ -133,9 +158,31 @@ def _changed_answers(result: AttackResult, classifier: Classifier) -> list[str]:
     return problems
 
 
-def _count_hits(classifier: Classifier, text: Text, record: Record, targeted: str | None) -> int:
-    """How often the text fools a randomised model."""
-    request = Confirm(text, DRAWS, Draw(derive_seed("verify", record.attack, record.id), 0))
+def _flip_draw(result: AttackResult, record: Record) -> Draw:
+    """The random choices that were made when the first flip was seen: those of its query or, if the search had queried
+    another model, those of the first answer when the text was sent to this one.
+    """
+    (name,) = (attack["name"] for attack in result.manifest.spec["attacks"] if attack["key"] == record.attack)
+    search = draw_seed(result.spec.seed, record.id, name)
+    query = record.first_flip_query
+    return confirmation_draw(search, 0) if query is None else Draw(search, query)
+
+
+def _first_flip_problems(record: Record, classifier: Classifier, targeted: str | None, draw: Draw) -> Iterator[str]:
+    """What the model says against a first flip, asked with the same random choices."""
+    repeats = record.first_flip_query is None and record.status == "success"
+    if record.first_flip_text is None or repeats:
+        return  # what fools repeatedly counts whatever the first answer was, and is asked about as a success
+    text = Text.parse(record.first_flip_text, record.premise)
+    if not _count_hits(classifier, text, record, targeted, Confirm(text, 1, draw)):
+        yield "the first flip does not fool the model with the random choices of its query"
+
+
+def _count_hits(
+    classifier: Classifier, text: Text, record: Record, targeted: str | None, request: Confirm | None = None
+) -> int:
+    """How often the text fools a randomised model, in fresh draws or in those of a request."""
+    request = request or Confirm(text, DRAWS, Draw(derive_seed("verify", record.attack, record.id), 0))
     language = classifier.language if isinstance(classifier, Defended) else LanguageModels()
     scoring = make_scoring(
         classifier,

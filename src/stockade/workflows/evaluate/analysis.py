@@ -17,12 +17,14 @@ from stockade.workflows.evaluate.measures import (
     ShareFields,
     Shares,
     attack_shares,
+    first_flip_shares,
     macro_f1,
     measure,
     paired,
     share_over_seeds,
 )
 from stockade.workflows.evaluate.outcomes import (
+    Cell,
     Counts,
     GridRow,
     Outcome,
@@ -181,7 +183,12 @@ class Analysis:
 def _described(row: Row | UnmadeRow) -> dict[str, Any]:
     if isinstance(row, UnmadeRow):
         return {"model": row.model, "defense": row.defense, "made": False, "remarks": [], "warnings": []}
-    return {"made": True, **dataclasses.asdict(row)}
+    described = {"made": True, **dataclasses.asdict(row)}
+    attacks = described["attacks"].values()
+    for shares in (described["worst"], *attacks, *(view for attack in attacks for view in attack["views"].values())):
+        if shares["first_flip"] is None:
+            del shares["first_flip"]
+    return described
 
 
 def analyse_row(row: GridRow, bare: GridRow | None, attacks: Sequence[str], seeds: Sequence[int]) -> Row | UnmadeRow:
@@ -237,10 +244,23 @@ def _view(row: GridRow, attack: str, view: str, seeds: Sequence[int]) -> ViewSha
     cells = {seed: row.cells[attack, view, seed] for seed in seeds if (attack, view, seed) in row.cells}
     queries = [cell.mean_queries for cell in cells.values() if cell.mean_queries is not None]
     return ViewShares(
-        **attack_shares({seed: Counts.of(cell_outcomes(cell.statuses)) for seed, cell in cells.items()}, len(seeds)),
+        **_view_shares(cells, len(seeds)),
         mean_queries=round(fmean(queries), 6) if queries else None,
         against_direct=_against_direct(row, attack, view, seeds),
     )
+
+
+def _counts(cells: Mapping[int, Cell]) -> dict[int, Counts]:
+    return {seed: Counts.of(cell_outcomes(cell.statuses)) for seed, cell in cells.items()}
+
+
+def _view_shares(cells: Mapping[int, Cell], seeds: int) -> ShareFields:
+    flipped = {seed: cell.by_first_flip for seed, cell in cells.items()}
+    known = {seed: cell for seed, cell in flipped.items() if cell is not None}
+    return {
+        **attack_shares(_counts(cells), seeds),
+        "first_flip": first_flip_shares(_counts(known), seeds) if known and len(known) == len(cells) else None,
+    }
 
 
 def _against_direct(row: GridRow, attack: str, view: str, seeds: Sequence[int]) -> PairedTest | None:
@@ -255,9 +275,19 @@ def _against_direct(row: GridRow, attack: str, view: str, seeds: Sequence[int]) 
 
 
 def _worst(row: GridRow, attacks: Sequence[str], seeds: Sequence[int]) -> ShareFields:
+    flipped = row.by_first_flip
+    return {
+        **attack_shares(_worst_counts(row, attacks, seeds), len(seeds)),
+        "complete": is_complete(row, seeds, attacks),
+        "first_flip": None
+        if flipped is None
+        else first_flip_shares(_worst_counts(flipped, attacks, seeds), len(seeds)),
+    }
+
+
+def _worst_counts(row: GridRow, attacks: Sequence[str], seeds: Sequence[int]) -> dict[int, Counts]:
     by_seed = {seed: row_outcomes(row, seed, attacks) for seed in seeds}
-    counts = {seed: Counts.of(outcomes) for seed, outcomes in by_seed.items() if outcomes is not None}
-    return {**attack_shares(counts, len(seeds)), "complete": is_complete(row, seeds, attacks)}
+    return {seed: Counts.of(outcomes) for seed, outcomes in by_seed.items() if outcomes is not None}
 
 
 def _compare(row: GridRow, bare: GridRow, attacks: Sequence[str], seeds: Sequence[int]) -> ComparedWithNone | None:

@@ -147,10 +147,15 @@ class Grid:
 def read_cell(run: AttackResult) -> Cell:
     """What an evaluation keeps of the run of a cell."""
     (attack,) = run.attacks
+    numbers = run.summary["attacks"][attack]
+    knows_flips = "first_flip_success_rate" in numbers or (
+        not numbers["attacked"] and "confirmation" in run.manifest.inputs
+    )
     return Cell(
         {record.id: "untried" if record.untried else record.status for record in run.records(attack)},
-        run.summary["attacks"][attack]["mean_queries"],
+        numbers["mean_queries"],
         frozenset(record.id for record in run.records(attack, "failed") if record.hit_rate),
+        frozenset(record.id for record in run.records(attack) if record.first_flip) if knows_flips else None,
     )
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from stockade.core.statistics import sign_flips, wilson
 from stockade.workflows.attack.summary import mostly_untried
@@ -69,8 +69,16 @@ class PairedTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirstFlipShares:
+    """Robust accuracy and success rate where one wrong answer of a randomised model is enough."""
+
+    robust_accuracy: Measure
+    success_rate: Measure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """Accuracy before and under attack.
+    """Accuracy before and under attack. On a randomised model a success fools at least half of its answers.
 
     Parameters
     ----------
@@ -87,6 +95,8 @@ class Shares:
         them: then there is no robust accuracy.
     complete
         Whether nothing is missing; if something is, the accuracy may be lower than it looks.
+    first_flip
+        The same shares where one wrong answer of a randomised model is enough, as papers count; None for other models.
     """
 
     clean_accuracy: Measure
@@ -96,6 +106,7 @@ class Shares:
     unknown: int
     complete: bool
     untried: int = 0
+    first_flip: FirstFlipShares | None = None
 
 
 class ShareFields(TypedDict):
@@ -108,6 +119,7 @@ class ShareFields(TypedDict):
     unknown: int
     untried: int
     complete: bool
+    first_flip: NotRequired[FirstFlipShares | None]
 
 
 def share_over_seeds(counts: Mapping[int, tuple[int, int]]) -> Measure:
@@ -152,6 +164,12 @@ def attack_shares(counts: Mapping[int, Counts], seeds: int) -> ShareFields:
         "untried": max((count.untried for count in counts.values()), default=0),
         "complete": len(counts) == seeds,
     }
+
+
+def first_flip_shares(counts: Mapping[int, Counts], seeds: int) -> FirstFlipShares:
+    """The shares by the rule that one wrong answer is enough, from the counts by that rule."""
+    shares = attack_shares(counts, seeds)
+    return FirstFlipShares(robust_accuracy=shares["robust_accuracy"], success_rate=shares["success_rate"])
 
 
 def _robust(count: Counts) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from stockade.core.records import Status
@@ -36,17 +36,46 @@ class Cell:
         Over the texts that were attacked; None if there is none.
     undecided
         Texts for which something was found that fools the model in some draws, but in less than half of them.
+    first_flips
+        Texts for which something was found that fools a randomised model once, as papers count; None for other models,
+        and where it was not recorded.
     """
 
     statuses: Statuses
     mean_queries: float | None
     undecided: frozenset[str] = frozenset()
+    first_flips: frozenset[str] | None = None
+
+    @property
+    def by_first_flip(self) -> Cell | None:
+        """The same where one wrong answer is a success; None if that is not known."""
+        if self.first_flips is None:
+            return None
+        flipped: Statuses = dict.fromkeys(self.first_flips, "success")
+        return Cell({**self.statuses, **flipped}, self.mean_queries)
 
 
-CELL_CODEC: Codec[Cell] = Codec(
-    lambda cell: {**asdict(cell), "undecided": sorted(cell.undecided)},
-    lambda document: Cell(document["statuses"], document["mean_queries"], frozenset(document["undecided"])),
-)
+def _encode(cell: Cell) -> dict[str, Any]:
+    flips = {} if cell.first_flips is None else {"first_flips": sorted(cell.first_flips)}
+    return {
+        "statuses": dict(cell.statuses),
+        "mean_queries": cell.mean_queries,
+        "undecided": sorted(cell.undecided),
+        **flips,
+    }
+
+
+def _read(document: Mapping[str, Any]) -> Cell:
+    flips = document.get("first_flips")
+    return Cell(
+        document["statuses"],
+        document["mean_queries"],
+        frozenset(document["undecided"]),
+        None if flips is None else frozenset(flips),
+    )
+
+
+CELL_CODEC: Codec[Cell] = Codec(_encode, _read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +102,15 @@ class GridRow:
         """The views in which it is attacked."""
         return next((answers.views for answers in self.answers.values()), ())
 
+    @property
+    def by_first_flip(self) -> GridRow | None:
+        """The same row where one wrong answer of a randomised model is a success; None for other models, and where a
+        cell does not say.
+        """
+        cells = {place: cell.by_first_flip for place, cell in self.cells.items()}
+        known = {place: cell for place, cell in cells.items() if cell is not None}
+        return replace(self, cells=known) if known and len(known) == len(cells) else None
+
 
 @dataclass(frozen=True, slots=True)
 class ExampleOutcome:
@@ -86,6 +124,8 @@ class ExampleOutcome:
         `robust`, `fooled`, `wrong` (without any attack), `unknown`, or `untried`: no attack had anything to try.
     fooled_by
         Attacks and views, as in "textfooler, direct".
+    first_flip_outcome
+        For a randomised model: the outcome where one wrong answer is enough; None for other models.
     """
 
     model: str
@@ -94,6 +134,7 @@ class ExampleOutcome:
     id: str
     outcome: Outcome
     fooled_by: tuple[str, ...]
+    first_flip_outcome: Outcome | None = None
 
     def described(self) -> dict[str, Any]:
         """As a row of an export."""
@@ -200,9 +241,12 @@ class Counts:
 def example_outcomes(rows: Sequence[GridRow], attacks: Sequence[str], seeds: Sequence[int]) -> Iterator[ExampleOutcome]:
     """Every text of every row that could be attacked, by seed."""
     for row in rows:
+        flipped = row.by_first_flip
         for seed in seeds:
+            flips = (None if flipped is None else row_outcomes(flipped, seed, attacks)) or {}
             for text, outcome in (row_outcomes(row, seed, attacks) or {}).items():
-                yield ExampleOutcome(row.model, row.defense, seed, text, outcome, _fooled_by(row, seed, text))
+                fooled_by = _fooled_by(row, seed, text)
+                yield ExampleOutcome(row.model, row.defense, seed, text, outcome, fooled_by, flips.get(text))
 
 
 def _fooled_by(row: GridRow, seed: int, text: str) -> tuple[str, ...]:

@@ -14,7 +14,16 @@ from stockade.workflows.evaluate.analysis import Analysis, Row
 from stockade.workflows.evaluate.measures import Measure
 from stockade.workflows.evaluate.result import EvaluateResult
 from stockade.workflows.evaluate.spec import NONE
-from stockade.workflows.evaluate.tables import bounded, main_table, seed_table, test_table, view_table, vote_table
+from stockade.workflows.evaluate.tables import (
+    bounded,
+    first_flip_of,
+    has_first_flips,
+    main_table,
+    seed_table,
+    test_table,
+    view_table,
+    vote_table,
+)
 from stockade.workflows.evaluate.texts import cell_table, example_blocks
 
 if TYPE_CHECKING:
@@ -59,7 +68,7 @@ def _title(analysis: Analysis) -> str:
     at_best = "At best " if len(rows) > 1 else ""
     around = "without a defense" if best.defense == NONE else f"in {best.defense}"
     share = bounded(best.worst).text
-    return f"{at_best}{share} of the texts survive every attack ({best.model} {around})"
+    return f"{at_best}{share} of the texts survive every attack ({best.model} {around}{_by_first_flip(best)})"
 
 
 def about(summary: Mapping[str, Any]) -> str:
@@ -90,7 +99,10 @@ def findings(analysis: Analysis, models: Sequence[str]) -> Iterator[str]:
         in_full = [row for row in rows if row.worst.complete]
         best = max(in_full or rows, key=lambda row: row.worst.robust_accuracy.value or 0.0)
         bare = next((row for row in rows if row.defense == NONE), None)
-        sentence = f"{model}: {_worst(best)} of the texts survive every attack in its best row, {best.defense}"
+        sentence = (
+            f"{model}: {_worst(best)} of the texts survive every attack in its best row, "
+            f"{best.defense}{_by_first_flip(best)}"
+        )
         if bare is not None and bare is not best:
             sentence += f"; {_worst(bare)} without a defense"
         yield f"{sentence}."
@@ -180,6 +192,9 @@ def _sections(analysis: Analysis, result: EvaluateResult) -> Iterator[Block]:
     grid, eot_samples = result.grid, result.manifest.spec["eot_samples"]
     yield Heading("Robust accuracy by view: what an attack sees of the model")
     yield view_table(analysis, eot_samples)
+    if has_first_flips(analysis):
+        yield Heading("The same by the first flip")
+        yield view_table(analysis, eot_samples, first_flip=True)
     votes = vote_table(analysis)
     if votes is not None:
         yield Heading("Do the votes tell a search anything?")
@@ -203,6 +218,13 @@ def _cells(result: EvaluateResult) -> Iterator[Block]:
 def _worst(row: Row) -> str:
     cell = bounded(row.worst)
     return f"{cell.text} ({cell.detail})" if cell.detail else cell.text
+
+
+def _by_first_flip(row: Row) -> str:
+    """The worst case as papers count it, beside what repeats; nothing for models that always answer alike."""
+    if row.worst.first_flip is None:
+        return ""
+    return f", where half of the answers decide; {bounded(first_flip_of(row.worst)).text} by the first flip"
 
 
 def _interval(measure: Measure) -> dict[str, float | None]:

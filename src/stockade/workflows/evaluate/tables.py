@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from stockade.report.document import Cell, Table
 from stockade.report.numbers import NOT_AVAILABLE, number, p_value, plain_percent
 from stockade.workflows.evaluate.analysis import WORST, Analysis, Row, UnmadeRow
-from stockade.workflows.evaluate.measures import Interval, Measure, PairedTest, Shares
+from stockade.workflows.evaluate.measures import Interval, Measure, PairedTest, Shares, measure
 from stockade.workflows.evaluate.views import SOURCE, VIEWS
 
 _NOT_ATTACKED = "–"
+FIRST_FLIP = "first flip"
+_TWO_RULES = (
+    "On a randomised model a text is fooled if what was found fools at least half of its answers (repeatable); first "
+    "flip: one wrong answer is enough, as papers count."
+)
+_UNKNOWN = measure({})
 
 
 def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str], seeds: int) -> Table:
@@ -18,10 +25,13 @@ def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str
 
     The worst case of all comes first: it must be in sight however many attacks there are.
     """
-    columns = ["model", "defense", "clean accuracy", WORST, "macro F1", *(f"pre-made {name}" for name in premade)]
+    two_rules = has_first_flips(analysis)
+    columns = ["model", "defense", "clean accuracy", WORST, *([f"{WORST}, {FIRST_FLIP}"] if two_rules else [])]
+    columns += ["macro F1", *(f"pre-made {name}" for name in premade)]
     for attack in attacks:
-        columns += [f"{attack}, robust", f"{attack}, success"]
-    rows = [_main_row(row, attacks, premade, len(columns)) for row in analysis.rows]
+        for share in ("robust", "success"):
+            columns += [f"{attack}, {share}", *([f"{attack}, {share}, {FIRST_FLIP}"] if two_rules else [])]
+    rows = [_main_row(row, attacks, premade, len(columns), two_rules) for row in analysis.rows]
     around = ", drawn around those of all seeds, and the 95 % t-interval of the mean over seeds" if seeds > 1 else ""
     again = (
         " A model that is random by itself may be wrong again on a text it got right when it was asked for its clean "
@@ -34,20 +44,50 @@ def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str
         "on the defended model itself. “≤” and “≥” mark rows in which something could not be run: what was not "
         "attacked was not survived."
     )
+    caption += f" {_TWO_RULES}" if two_rules else ""
     return Table(columns, rows, caption=caption, numeric=range(2, len(columns)), grouped=1)
 
 
-def _main_row(row: Row | UnmadeRow, attacks: Sequence[str], premade: Sequence[str], columns: int) -> list[str | Cell]:
+def has_first_flips(analysis: Analysis) -> bool:
+    """Whether some row is of a randomised model, for which both rules of success are known."""
+    return any(row.worst.first_flip is not None for row in analysis.measured)
+
+
+def _main_row(
+    row: Row | UnmadeRow, attacks: Sequence[str], premade: Sequence[str], columns: int, two_rules: bool
+) -> list[str | Cell]:
     if isinstance(row, UnmadeRow):
         return [row.model, row.defense, *[NOT_AVAILABLE] * (columns - 2)]
     cells: list[str | Cell] = [row.model, row.defense]
-    cells += [share_cell(row.clean.accuracy), bounded(row.worst), share_cell(row.clean.macro_f1)]
+    worst = by_rules(row.worst, two_rules, row.deterministic)
+    cells += [share_cell(row.clean.accuracy), *map(bounded, worst), share_cell(row.clean.macro_f1)]
     cells += [share_cell(row.premade[name]) for name in premade]
     for attack in attacks:
-        shares = row.attacks[attack]
-        success = share_cell(shares.success_rate, "" if shares.complete else "≥ ")
-        cells += [bounded(shares), success]
+        by_rule = by_rules(row.attacks[attack], two_rules, row.deterministic)
+        cells += map(bounded, by_rule)
+        cells += [share_cell(shares.success_rate, "" if shares.complete else "≥ ") for shares in by_rule]
     return cells
+
+
+def by_rules(shares: Shares, two_rules: bool, deterministic: bool) -> tuple[Shares, ...]:
+    """The shares, and once more by the first flip if the table has both rules.
+
+    A model that always answers alike has the same by either rule; where only one was recorded, the other is missing.
+    """
+    if not two_rules:
+        return (shares,)
+    if deterministic:
+        return shares, shares
+    return shares, first_flip_of(shares)
+
+
+def first_flip_of(shares: Shares) -> Shares:
+    """The shares by the first flip, in place of those by what repeats."""
+    if shares.first_flip is None:
+        return replace(shares, robust_accuracy=_UNKNOWN, success_rate=_UNKNOWN)
+    return replace(
+        shares, robust_accuracy=shares.first_flip.robust_accuracy, success_rate=shares.first_flip.success_rate
+    )
 
 
 def _is_random_by_itself(row: Row) -> bool:
@@ -56,14 +96,16 @@ def _is_random_by_itself(row: Row) -> bool:
     return any(shares.clean_accuracy.value not in (None, clean) for shares in row.attacks.values())
 
 
-def view_table(analysis: Analysis, eot_samples: int) -> Table:
-    """Robust accuracy in each view."""
+def view_table(analysis: Analysis, eot_samples: int, *, first_flip: bool = False) -> Table:
+    """Robust accuracy in each view, by what repeats or by the first flip."""
     views = [view for view in VIEWS if any(view in row.views for row in analysis.measured)]
     rows: list[tuple[str | Cell, ...]] = []
     for row in analysis.measured:
         for attack, shares in row.attacks.items():
             cells = [
-                share_cell(shares.views[view].robust_accuracy) if view in shares.views else Cell(_NOT_ATTACKED)
+                share_cell(_of_view(shares.views[view], row, first_flip).robust_accuracy)
+                if view in shares.views
+                else Cell(_NOT_ATTACKED)
                 for view in views
             ]
             queries = [view.mean_queries for view in shares.views.values() if view.mean_queries is not None]
@@ -77,8 +119,18 @@ def view_table(analysis: Analysis, eot_samples: int) -> Table:
         "only in the direct view hides where its weakness is, and does not remove it. Queries: the mean over views; a "
         "mean of answers counts as one."
     )
+    if first_flip:
+        caption = (
+            "The same searches; one wrong answer of a randomised model is enough. Where a search queries the defended "
+            "model itself, it is an answer that the search got; in other views it is the first answer to the text that "
+            "the search ends with."
+        )
     columns = ("model", "defense", "attack", *views, "queries")
     return Table(columns, rows, caption=caption, numeric=range(3, len(columns)), grouped=2)
+
+
+def _of_view(shares: Shares, row: Row, first_flip: bool) -> Shares:
+    return by_rules(shares, first_flip, row.deterministic)[-1]
 
 
 def vote_table(analysis: Analysis) -> Table | None:

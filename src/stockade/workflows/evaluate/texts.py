@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice, zip_longest
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from stockade.report.examples import CHANGED, QUERIES, Example, Examples, Filter
 from stockade.report.numbers import number
 from stockade.workflows.attack.result import LAYOUT, as_row
 from stockade.workflows.evaluate.grid import CellKey
+from stockade.workflows.evaluate.tables import FIRST_FLIP, has_first_flips
 
 if TYPE_CHECKING:
     from stockade.workflows.evaluate.result import EvaluateResult
@@ -88,7 +89,8 @@ def example_blocks(result: EvaluateResult) -> Iterator[Heading | Examples | Note
 
 def cell_table(result: EvaluateResult) -> Details | None:
     """Every cell with the page of its run; None if there is none."""
-    rows = []
+    rows: list[tuple[str | Cell, ...]] = []
+    two_rules = has_first_flips(result.analysis)
     for key in result.cells():
         summary = result.run_of(key).summary["attacks"][key.attack]
         path = (result.grid.cell_folder(key) / REPORT).relative_to(result.folder)
@@ -100,11 +102,18 @@ def cell_table(result: EvaluateResult) -> Details | None:
                 Cell(key.view, href=quote(path.as_posix())),
                 str(key.seed),
                 f"{summary['succeeded']:,} of {summary['attacked']:,}",
+                *([_first_flips(summary)] if two_rules else []),
                 number(summary["mean_queries"]),
                 number(summary["mean_perturbed_percent"], 1, " %"),
             )
         )
-    columns = ("model", "defense", "attack", "view", "seed", "fooled", "queries", "changed words")
+    flips = [FIRST_FLIP] if two_rules else []
+    columns = ("model", "defense", "attack", "view", "seed", "fooled", *flips, "queries", "changed words")
     caption = "Each cell is a run of its own, with its page: follow its view. Fooled: of the texts that were attacked."
     table = Table(columns, rows, caption=caption, numeric=range(4, len(columns)), grouped=2)
     return Details("Every cell, with the page of its run", (table,), unfolded=True) if rows else None
+
+
+def _first_flips(summary: Mapping[str, Any]) -> str:
+    """How many texts fooled the model once; of one that always answers alike, what fooled it."""
+    return f"{summary.get('first_flip_succeeded', summary['succeeded']):,} of {summary['attacked']:,}"

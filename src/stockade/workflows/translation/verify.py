@@ -13,7 +13,7 @@ from random import Random
 
 from stockade.attacks.registry import NamedAttack
 from stockade.attacks.translation_goals import HasKeyword
-from stockade.attacks.trial import DRAWS
+from stockade.attacks.translation_trial import DRAWS
 from stockade.core.attacked_translation import Goal, TranslationAttack, TranslationExample, TranslationRecord
 from stockade.core.errors import ModelError, StockadeError
 from stockade.core.text import Text

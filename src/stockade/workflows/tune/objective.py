@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from stockade.attacks.registry import NamedAttack
+from stockade.attacks.trial import CONFIRMATION
 from stockade.core.errors import StockadeError
 from stockade.core.protocols import Classifier
 from stockade.core.records import Record
@@ -80,8 +81,9 @@ class Objective:
         data = describe_data(spec.data, self.examples)
         spec.language.check()
         files: dict[str, set[str]] = {}
+        randomised = False
         for named in spec.extremes():
-            wrap(self.bare, [named], seed=spec.seed)
+            randomised |= not wrap(self.bare, [named], seed=spec.seed).deterministic
             if isinstance(named.defense, HasResources):
                 for purpose, fingerprint in named.defense.resources().items():
                     files.setdefault(purpose, set()).add(fingerprint)
@@ -90,6 +92,7 @@ class Objective:
             "data": data,
             "attack_files": {attack.key: dict(attack.resources) for attack in spec.attacks},
             "defense_files": {purpose: sorted(prints) for purpose, prints in sorted(files.items())},
+            **({"confirmation": CONFIRMATION} if randomised else {}),
         }
 
     def rate(self, number: int, options: Mapping[str, Value]) -> Trial:
@@ -112,7 +115,16 @@ class Objective:
             return Trial(number, options, error=next((record.reason for record in records), "the data has no texts"))
         if mostly_untried(sum(record.untried for record in records), attacked):
             return Trial(number, options, error="the attacks had nothing to try on most texts, so nothing is known")
-        return Trial(number, options, n, attacked / n, robust / n, spec.goal.value(attacked / n, robust / n))
+        flipped = sum(bool(record.first_flip) for record in records if record.status in ("success", "failed"))
+        return Trial(
+            number,
+            options,
+            n,
+            attacked / n,
+            robust / n,
+            spec.goal.value(attacked / n, robust / n),
+            first_flip_robust=None if model.deterministic else (attacked - flipped) / n,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +219,8 @@ def _merge(records: dict[str, Record], new: Iterable[Record]) -> None:
             or (before.untried and not record.untried)
         ):
             records[record.id] = record
+        if before is not None and (before.first_flip or record.first_flip):  # whichever view saw it
+            records[record.id] = replace(records[record.id], first_flip=True)
 
 
 def _left(examples: ExampleSet, records: Mapping[str, Record], among: Container[str] | None = None) -> ExampleSet:

@@ -42,7 +42,8 @@ def _findings(result: TuneResult) -> Iterator[Note]:
     if best is None:
         yield Note("No trial could be rated.", kind="warning")
     else:
-        accuracies = f"robust accuracy {number(best.robust, 3)}, clean accuracy {number(best.clean, 3)}"
+        flips = "" if best.first_flip_robust is None else f" ({number(best.first_flip_robust, 3)} by the first flip)"
+        accuracies = f"robust accuracy {number(best.robust, 3)}{flips}, clean accuracy {number(best.clean, 3)}"
         yield Note(
             (f"The best of {count(len(result.trials), 'trial')}: ", code(f"--defense {result.best_defense}"),
              f" (trial {best.number}, {accuracies})."),
@@ -87,16 +88,24 @@ def trial_table(result: TuneResult) -> Table:
         "defended model itself."
     )
     best = None if result.best is None else result.best.number
-    rows = [_cells(trial, trial.number == best) for trial in result.trials]
-    return Table(_COLUMNS, rows, caption=caption, numeric=(0, 2, 3, 4, 5, 6))
+    two_rules = any(trial.first_flip_robust is not None for trial in result.trials)
+    rows = [_cells(trial, trial.number == best, two_rules) for trial in result.trials]
+    columns = (*_COLUMNS[:5], *(["robust, first flip"] if two_rules else []), *_COLUMNS[5:])
+    if two_rules:
+        caption += (
+            " A randomised defense is fooled by what fools at least half of its answers: the objective counts that; "
+            "first flip: one wrong answer is enough, as papers count."
+        )
+    return Table(columns, rows, caption=caption, numeric=(0, *range(2, len(columns))))
 
 
-def _cells(trial: Trial, is_best: bool) -> list[str | Cell]:
+def _cells(trial: Trial, is_best: bool, two_rules: bool) -> list[str | Cell]:
     options = written_options(trial.options)
     if trial.error is not None:
-        return [str(trial.number), Cell(options, trial.error, "warning"), *[NOT_AVAILABLE] * 5]
+        return [str(trial.number), Cell(options, trial.error, "warning"), *[NOT_AVAILABLE] * (5 + two_rules)]
     values = [str(trial.number), options, f"{trial.n:,}"]
-    values += [number(value, 3) for value in (trial.clean, trial.robust, trial.objective)]
+    flips = [trial.first_flip_robust] if two_rules else []
+    values += [number(value, 3) for value in (trial.clean, trial.robust, *flips, trial.objective)]
     values.append(number(trial.seconds))
     return [Cell(value, tone="strong") if is_best else value for value in values]
 

@@ -84,7 +84,7 @@ class TuneResult(Result):
             "ranges": spec["ranges"],
             "best": None if self.best is None else self.best.number,
             "best_defense": self.best_defense,
-            "trials": list(self.rows()),
+            "trials": [trial.described() for trial in self.trials],
         }
 
     def problem(self) -> str | None:
@@ -106,7 +106,7 @@ class TuneResult(Result):
 
     @property
     def layout(self) -> Layout:
-        return Layout.of_row(asdict(Trial(0, {}, 0, 0.0, 0.0, 0.0, 0.0, "")))
+        return Layout.of_row(asdict(Trial(0, {}, 0, 0.0, 0.0, 0.0, 0.0, "", 0.0)))
 
     def document(self) -> Document:
         """The report: the best defense, objective by trial and by option, all trials."""

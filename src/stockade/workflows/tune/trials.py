@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from stockade.core.errors import OptionError
 from stockade.core.named import CUSTOM
@@ -53,13 +54,15 @@ class Trial:
     n
         How many texts count.
     clean, robust
-        Accuracy on the clean texts, and under attack.
+        Accuracy on the clean texts, and under attack; a randomised defense is fooled by what fools half of its answers.
     objective
         What they are worth; None if there are none.
     seconds
         How long it took.
     error
         Why there are no accuracies.
+    first_flip_robust
+        For a randomised defense: accuracy under attack where one wrong answer is enough, as papers count.
     """
 
     number: int
@@ -70,9 +73,17 @@ class Trial:
     objective: float | None = None
     seconds: float = 0.0
     error: str | None = None
+    first_flip_robust: float | None = None
+
+    def described(self) -> dict[str, Any]:
+        """As plain values; the first flip only where both rules of success are known."""
+        values = asdict(self)
+        if self.first_flip_robust is None:
+            del values["first_flip_robust"]
+        return values
 
 
-CODEC: Codec[Trial] = Codec(asdict, lambda document: Trial(**document))
+CODEC: Codec[Trial] = Codec(Trial.described, lambda document: Trial(**document))
 
 
 def best_of(trials: Iterable[Trial]) -> Trial | None:
