@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
 from stockade.core.errors import ModelError
+from stockade.core.pairs import Sides
 from stockade.core.protocols import AttentiveClassifier, RepresentingClassifier, ZeroingClassifier
 from stockade.core.text import Text
 from stockade.models.adapters import load_model
@@ -58,6 +61,29 @@ def test_of_a_pair_the_hypothesis_is_zeroed(model: HuggingFaceClassifier) -> Non
     with torch.no_grad():
         expected = model.model(inputs_embeds=vectors, **encoded).logits.double().softmax(1).numpy()
     assert model.predict_zeroed([(pair, 0)]) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sides", "index", "token"), [("premise", 0, 1), ("premise", 2, 3), ("both", 1, 2), ("both", 3, 5)]
+)
+def test_of_a_pair_the_side_that_is_attacked_is_zeroed(
+    model: HuggingFaceClassifier, sides: Sides, index: int, token: int
+) -> None:
+    """The tokens are [CLS] film was great [SEP] film was bad [SEP]."""
+    pair = Text.parse("film was bad", premise="film was great", sides=sides)
+    encoded = model.tokenizer("film was great", "film was bad", return_tensors="pt")
+    vectors = model.model.get_input_embeddings()(encoded.pop("input_ids")).detach().clone()
+    vectors[0, token] = 0
+    with torch.no_grad():
+        expected = model.model(inputs_embeds=vectors, **encoded).logits.double().softmax(1).numpy()
+    assert model.predict_zeroed([(pair, index)]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_attention_of_both_sides_is_that_of_each(model: HuggingFaceClassifier) -> None:
+    texts = [Text.parse("a bad film", premise="the greatly bad film", sides=sides) for sides in get_args(Sides)]
+    hypothesis, premise, both = (model.word_attention([text], 0, "mean")[0] for text in texts)
+    assert both == pytest.approx(np.concatenate([premise, hypothesis]), abs=1e-6)
+    assert (len(premise), len(hypothesis)) == (4, 3)
 
 
 def test_the_sentence_vector_is_what_the_last_layer_reads(model: HuggingFaceClassifier) -> None:

@@ -130,6 +130,8 @@ def repaired(text: Text, before: Text, index: int) -> Text:
         article = text.words[at - 1]
         if article.lower() not in ("a", "an") or text.gaps[at].strip():
             continue
+        if text.stretch_of(at) != text.stretch_of(at - 1):  # the last word of a premise, the first of its hypothesis
+            continue
         origin = text.origins[at - 1]
         place = None if origin is None else before.position_of(origin)
         if place is None or place + 1 >= len(before) or before.words[place + 1] == text.words[at]:

@@ -232,7 +232,7 @@ class RepresentingClassifier(Protocol):
 class WindowedClassifier(Protocol):
     """A classifier that may truncate a text, and says which words are left."""
 
-    def visible_words(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> Sequence[Sequence[int]]:
         """For each text the words of which the model reads at least a piece."""
 
 

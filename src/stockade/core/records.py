@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from stockade.core.text import Edit, Text
+from stockade.core.pairs import Side
+from stockade.core.text import Edit, Text, TextInput
 
 Status = Literal["success", "failed", "skipped", "error"]
 
@@ -69,6 +70,37 @@ class Record:
     """How many queries the model failed on; the search went on without those texts."""
     truncated_words: int = 0
     """Words that the model read in the original and that longer or inserted words have pushed out of its window."""
+    adversarial_premise: str | None = None
+    """The premise of the adversarial text, if it was edited; None if it is as it was."""
+
+    @property
+    def original_input(self) -> TextInput:
+        """What the model was asked about before the attack."""
+        return self.original if self.premise is None else (self.premise, self.original)
+
+    @property
+    def adversarial_input(self) -> TextInput | None:
+        """The adversarial text, or the adversarial pair; None if there is none."""
+        if self.adversarial is None or self.premise is None:
+            return self.adversarial
+        return self.premise if self.adversarial_premise is None else self.adversarial_premise, self.adversarial
+
+    def edits_of(self, side: Side) -> tuple[Edit, ...]:
+        """The edits in one side of a pair; those of a single text, and of records without sides, are the
+        hypothesis's.
+        """
+        return tuple(edit for edit in self.edits if (edit.side or "hypothesis") == side)
+
+    @property
+    def changed_texts(self) -> tuple[tuple[str, str], ...]:
+        """Before and after: the text, or each side of a pair that was edited; none where nothing was."""
+        if self.adversarial is None:
+            return ()
+        hypothesis = (self.original, self.adversarial)
+        if self.premise is None or self.adversarial_premise is None:
+            return (hypothesis,)
+        premise = (self.premise, self.adversarial_premise)
+        return (premise, hypothesis) if self.original != self.adversarial else (premise,)
 
     @property
     def untried(self) -> bool:

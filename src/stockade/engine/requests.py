@@ -175,7 +175,7 @@ class Masked(Request[NDArray[np.float64]]):
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleWords(Request[range]):
+class VisibleWords(Request[Sequence[int]]):
     """The words of a text that the victim reads: all of them, unless it truncates long texts. Costs no query."""
 
     text: Text

@@ -73,7 +73,7 @@ class WhiteBoxService:
     def __init__(self, classifier: Classifier, charge: Charge = lambda rows, seconds: None) -> None:
         self._classifier, self._charge = classifier, charge
 
-    def answer_visible_words(self, requests: Sequence[VisibleWords]) -> list[range]:
+    def answer_visible_words(self, requests: Sequence[VisibleWords]) -> Sequence[Sequence[int]]:
         """The words that the classifier reads; one that does not cut long texts is taken to read all of them."""
         texts = [request.text for request in requests]
         if isinstance(self._classifier, WindowedClassifier):

@@ -193,7 +193,7 @@ class HuggingFaceClassifier:
 
         return encode_masked(self._encoder, words, premise, keep, self._encoder.maximum)
 
-    def visible_words(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[Sequence[int]]:
         """The words of each text that are left when it is cut to what the model can read."""
         return self._encoder.visible_words(texts)
 

@@ -156,7 +156,8 @@ def defense_in_short(defense: Mapping[str, Any]) -> str:
 def _parquet_types() -> Mapping[str, Any]:
     import pyarrow as pa
 
-    edit = pa.struct([("op", pa.string()), ("index", pa.int64()), ("before", pa.string()), ("after", pa.string())])
+    words = [(name, pa.string()) for name in ("before", "after", "side")]
+    edit = pa.struct([("op", pa.string()), ("index", pa.int64()), *words])
     return {
         "edits": pa.list_(edit),
         **{name: pa.list_(pa.float64()) for name in ("original_scores", "adversarial_scores")},

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
 from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
-from stockade.core.errors import ModelError, RunError, unknown_name
+from stockade.core.errors import ModelError, OptionError, RunError, unknown_name
 from stockade.core.example import PREDICTED, Example, Scores
+from stockade.core.pairs import Sides
 from stockade.core.protocols import ClassBoundAttack, Classifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
@@ -86,6 +88,7 @@ def attack_examples(
     neighbours
         The table of word neighbours that attacks use; None is the one that comes with the package.
     """
+    check_sides(spec.sides, examples)
     unsteady = _unsteady(folder, resume, classifier, examples)
     inputs = {
         "model": {**describe_model(spec.model, classifier), **({"unsteady": unsteady} if unsteady else {})},
@@ -106,6 +109,16 @@ def attack_examples(
         finally:
             result.write_summary()
     return result
+
+
+def check_sides(sides: Sides, examples: ExampleSet | UnlabelledSet) -> None:
+    """Refuse to attack a side that single texts do not have."""
+    first = next(iter(cast("Iterable[Example | UnlabelledExample]", examples)), None)
+    if sides != "hypothesis" and first is not None and first.text.pair is None:
+        raise OptionError(
+            f"--sides {sides} is for pairs, and the data are single texts. Leave it out, or name the column of the "
+            "premise with --premise-column."
+        )
 
 
 def run_searches(
@@ -141,7 +154,7 @@ def run_searches(
             def searches(
                 finished: set[str], attack: NamedAttack = attack
             ) -> Iterator[Search[tuple[int, tuple[Example, Trial]]]]:
-                for position, example in unfinished(_with_classes(examples), finished, runtime):
+                for position, example in unfinished(_with_classes(examples, spec.sides), finished, runtime):
                     yield _search(position, example, classifier.deterministic, spec, attack)
 
             def encoded(
@@ -153,12 +166,14 @@ def run_searches(
             store_searches(store, scheduler, attack, examples.size, runtime, scoring, searches, encoded)
 
 
-def _with_classes(examples: ExampleSet | UnlabelledSet) -> Iterator[Example]:
-    """The examples; where there are no labels, the model's prediction will be the class."""
+def _with_classes(examples: ExampleSet | UnlabelledSet, sides: Sides) -> Iterator[Example]:
+    """The examples with the words of the sides that are attacked; where there are no labels, the model's prediction
+    will be the class.
+    """
     if isinstance(examples, ExampleSet):
-        yield from examples
+        yield from (replace(example, text=example.text.with_sides(sides)) for example in examples)
     else:
-        yield from (Example(item.id, item.text, PREDICTED) for item in examples)
+        yield from (Example(item.id, item.text.with_sides(sides), PREDICTED) for item in examples)
 
 
 def _search(
@@ -188,15 +203,15 @@ def make_record(
     def predicted(scores: Scores | None) -> str | None:
         return None if scores is None else labels[scores.label]
 
-    adversarial = trial.text
+    adversarial, premise = trial.text, example.text.premise
     return Record(
         id=example.id,
         attack=attack,
         status=trial.status,
         reason=trial.reason,
         label=(predicted(trial.clean) or "") if example.label == PREDICTED else labels[example.label],
-        original=str(example.text),
-        adversarial=None if adversarial is None else str(adversarial),
+        original=example.text.hypothesis,
+        adversarial=None if adversarial is None else adversarial.hypothesis,
         original_prediction=predicted(trial.clean),
         adversarial_prediction=predicted(trial.scores),
         original_scores=None if trial.clean is None else trial.clean.probabilities,
@@ -205,12 +220,13 @@ def make_record(
         rows=rows,
         edits=() if adversarial is None else adversarial.edits,
         perturbed_percent=None if adversarial is None else adversarial.perturbed_percent,
-        premise=example.text.premise,
+        premise=premise,
         hit_rate=trial.hit_rate,
         flip_share=trial.flip_share,
         tried=trial.tried,
         failed_queries=trial.failed_queries,
         truncated_words=trial.truncated_words,
+        adversarial_premise=None if adversarial is None or adversarial.premise == premise else adversarial.premise,
     )
 
 
