@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from stockade.core.attention import attention_of_words
 from stockade.core.errors import ModelError
 from stockade.core.pairs import Sides
 from stockade.core.protocols import AttentiveClassifier, RepresentingClassifier, ZeroingClassifier
@@ -109,6 +110,35 @@ def test_attention_is_a_distribution_over_tokens(model: HuggingFaceClassifier) -
     assert mean == pytest.approx([received[1], received[2], received[3], received[4:6].sum(), received[6]], abs=1e-6)
     (first,) = model.word_attention([text], 0, "first")
     assert first[0] == pytest.approx(float(weights[0, 1]), abs=1e-6)
+
+
+def test_the_attention_of_a_word_is_the_sum_the_mean_or_the_most_of_its_pieces(model: HuggingFaceClassifier) -> None:
+    """ "greatly" is two pieces; a word beyond the window has none."""
+    (pieces,) = model.piece_attention(TEXTS[:1], 0, "mean")
+    assert [len(word) for word in pieces] == [1, 1, 1, 2, 1]
+    for rule, join in (("sum", np.sum), ("mean", np.mean), ("max", np.max)):
+        (words,) = attention_of_words(model, TEXTS[:1], 0, "mean", rule)  # type: ignore[arg-type]
+        assert words == pytest.approx([join(word) for word in pieces], abs=1e-6)
+    short = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer(maximum=4))
+    (words,) = attention_of_words(short, TEXTS[:1], 0, "mean", "mean")
+    assert (words > 0).tolist() == [True, True, False, False, False]
+
+
+def test_the_whole_vocabulary_has_the_signs_that_are_read_as_one(model: HuggingFaceClassifier) -> None:
+    letters, everything = model.word_vocabulary(), model.whole_vocabulary()
+    signs = set(everything.words) - set(letters.words)
+    assert signs == {"."}  # neither [UNK] nor pieces
+    assert all(word.isalpha() for word in letters.words)
+    table = model.model.get_input_embeddings().weight.detach().numpy()
+    number = model.tokenizer.convert_tokens_to_ids(".")
+    assert everything.vectors[everything.words.index(".")] == pytest.approx(table[number])
+
+
+def test_placeholders_of_a_published_vocabulary_are_not_written() -> None:
+    victim = load_model("builtin:sentiment-bert")
+    signs = set(victim.whole_vocabulary().words) - set(victim.word_vocabulary().words)  # type: ignore[attr-defined]
+    assert {"0", "!", "?", "1990"} <= signs
+    assert not any(word.startswith(("[", "##")) and len(word) > 1 for word in signs)
 
 
 def test_attention_is_the_same_in_any_batch(model: HuggingFaceClassifier) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from stockade.attacks.constraints import Constraint, MaxChanged, conjunction
 from stockade.core.errors import OptionError
 from stockade.core.example import Example
-from stockade.core.protocols import WordVocabulary
+from stockade.core.protocols import VocabularyKind, WordVocabulary
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Vocabulary
 from stockade.lexicon.neighbours import Neighbours, load_neighbours
@@ -96,12 +96,17 @@ def changeable(example: Example, stop_words: StopList) -> list[int]:
     return [i for i in example.indices if not is_stop_word(words[i], stop_words)]
 
 
-async def replacement_words() -> WordVocabulary:
+async def replacement_words(kind: VocabularyKind = "letters") -> WordVocabulary:
     """The words that may stand anywhere: the victim's vocabulary, or the neighbour table's where it shows none.
 
     A black box and a model of characters show none; the table's words come without vectors.
+
+    Parameters
+    ----------
+    kind : {"letters", "all"}
+        Whether digits and punctuation of the victim's vocabulary are words too.
     """
-    vocabulary = await Vocabulary(required=False)
+    vocabulary = await Vocabulary(required=False, kind=kind)
     return vocabulary if vocabulary.words else _of_table(load_neighbours())
 
 

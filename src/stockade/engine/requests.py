@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from stockade.core.example import NoScores, Scores
 from stockade.core.masks import Keep
 from stockade.core.protocols import (
+    AttentionPieces,
     AttentionQuery,
     Filling,
     ImportanceObjective,
     MixedCopies,
     NoisedCopies,
     TokenScores,
+    VocabularyKind,
     WordVocabulary,
 )
 from stockade.core.records import Outcome
@@ -202,10 +204,12 @@ class Gradient(Request[list[NDArray[np.float32]]]):
 class Vocabulary(Request[WordVocabulary]):
     """The words the victim knows and their input vectors (white box).
 
-    A black box shows none: that ends the run, or the answer has no words where the vocabulary is not `required`.
+    A black box shows none: that ends the run, or the answer has no words where the vocabulary is not `required`. With
+    the kind "all" digits and punctuation are words too, for a model that shows them.
     """
 
     required: bool = True
+    kind: VocabularyKind = "letters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +245,7 @@ class Attention(Request[NDArray[np.float32]]):
     text: Text
     layer: int = 0
     query: AttentionQuery = "mean"
+    pieces: AttentionPieces = "sum"
 
     @property
     def tokens(self) -> int:
