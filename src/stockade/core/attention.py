@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stockade.core.protocols import AttentionPieces, AttentionQuery, AttentiveClassifier, PieceAttentiveClassifier
 from stockade.core.text import Text
+
+JOINS: Mapping[AttentionPieces, Callable[[Any], Any]] = {"sum": np.sum, "mean": np.mean, "max": np.max}
+"""What makes the attention of a word of those of its pieces."""
 
 
 def attention_of_words(
@@ -31,7 +35,7 @@ def attention_of_words(
     """
     if pieces == "sum" or not isinstance(model, PieceAttentiveClassifier):
         return model.word_attention(texts, layer, query)
-    join = np.mean if pieces == "mean" else np.max
+    join = JOINS[pieces]
     return [
         np.array([join(word) if len(word) else 0.0 for word in words], dtype=np.float32)
         for words in model.piece_attention(texts, layer, query)

@@ -19,15 +19,13 @@ from stockade.studies.attention.inside import (
     CODEC,
     Attention,
     TextChange,
-    attention_shift,
     changed_texts,
-    embedding_change,
     measure_inside,
     read_changes,
     read_theorem,
     relative_changes,
-    relative_embedding_change,
 )
+from stockade.studies.attention.means import attention_shift, embedding_change, relative_embedding_change
 from tests.records import record
 from tests.studies.attention.toys import toy_bert, toy_lstm
 
@@ -101,16 +99,16 @@ def test_every_text_is_measured_once_and_a_kill_loses_one_at_most(tmp_path: Path
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure_inside(store, victim, load, successes=records, texts=texts, samples=50, observer=interrupt)
+        measure_inside(store, victim, load, successes={"gs-ec": records}, texts=texts, samples=50, observer=interrupt)
     assert list(read_changes(store, "toy")) == ["0", "1"]
     assert read_theorem(store, "toy") is None
     before = load.loads
-    measure_inside(store, victim, load, successes=records, texts=texts, samples=50, observer=reports.append)
+    measure_inside(store, victim, load, successes={"gs-ec": records}, texts=texts, samples=50, observer=reports.append)
     assert load.loads == before + 2, "one text and the theorem"
     assert [(report.part, report.done, report.total) for report in reports] == [
         ("toy: inside", number, 3) for number in (1, 2, 3)
     ]
-    measure_inside(store, victim, load, successes=records, texts=texts, samples=50)
+    measure_inside(store, victim, load, successes={"gs-ec": records}, texts=texts, samples=50)
     assert load.loads == before + 2, "nothing is left to measure"
     theorem = read_theorem(store, "toy")
     assert theorem is not None
@@ -126,7 +124,7 @@ def test_what_is_measured_is_what_the_model_shows(tmp_path: Path) -> None:
         None,
         None,
     )
-    measure_inside(store, victim, lambda: model, successes=[success(0)], texts=[], samples=5)
+    measure_inside(store, victim, lambda: model, successes={"gs-ec": [success(0)]}, texts=[], samples=5)
     measured = read_changes(store, "toy")["0"]
     texts = [Text.parse(TEXT), Text.parse("a bad film")]
     before, after = model.word_attention(texts, 0, "mean")

@@ -16,6 +16,7 @@ from stockade.core.pairs import Sides
 from stockade.core.protocols import ClassBoundAttack, Classifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
+from stockade.core.text import Text
 from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_texts
 from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
@@ -88,7 +89,7 @@ def attack_examples(
     neighbours
         The table of word neighbours that attacks use; None is the one that comes with the package.
     """
-    check_sides(spec.sides, examples)
+    check_paired(spec.sides, (item.text for item in cast("Iterable[Example | UnlabelledExample]", examples)))
     unsteady = _unsteady(folder, resume, classifier, examples)
     inputs = {
         "model": {**describe_model(spec.model, classifier), **({"unsteady": unsteady} if unsteady else {})},
@@ -111,10 +112,10 @@ def attack_examples(
     return result
 
 
-def check_sides(sides: Sides, examples: ExampleSet | UnlabelledSet) -> None:
+def check_paired(sides: Sides, texts: Iterable[Text]) -> None:
     """Refuse to attack a side that single texts do not have."""
-    first = next(iter(cast("Iterable[Example | UnlabelledExample]", examples)), None)
-    if sides != "hypothesis" and first is not None and first.text.pair is None:
+    first = next(iter(texts), None)
+    if sides != "hypothesis" and first is not None and first.pair is None:
         raise OptionError(
             f"--sides {sides} is for pairs, and the data are single texts. Leave it out, or name the column of the "
             "premise with --premise-column."
