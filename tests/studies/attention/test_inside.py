@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stockade.core.errors import RunError
+from stockade.core.pairs import Side, Sides
 from stockade.core.protocols import Classifier
 from stockade.core.records import Record
 from stockade.core.text import Edit, Text
@@ -166,6 +168,52 @@ def test_embedding_change_by_layer_and_distance() -> None:
     assert mean.layers[1][0] is None
     assert mean.counts[middle - 1 : middle + 3] == (1, 2, 2, 0)
     assert embedding_change([change(0, (1.0,), (1.0,))]) is None
+
+
+def test_the_mean_leaves_out_words_of_another_number_of_pieces() -> None:
+    """A word of two pieces that becomes one shifts all positions behind it, and so every input vector there."""
+    kept = replace(change(1, (0.0,) * 3, (0.0,) * 3, ((0.0, 4.0, 0.0),)), pieces=(1, 1))
+    shifted = replace(change(1, (0.0,) * 3, (0.0,) * 3, ((0.0, 9.0, 8.0),)), pieces=(2, 1))
+    mean = embedding_change([kept, shifted])
+    assert mean is not None
+    middle = mean.distances.index(0)
+    assert (mean.texts, mean.left_out) == (1, 1)
+    assert mean.layers[0][middle - 1 : middle + 2] == (0.0, 4.0, 0.0)
+    nothing = embedding_change([shifted])
+    assert nothing is not None
+    assert (nothing.texts, nothing.left_out, set(nothing.layers[0])) == (0, 1, {None})
+
+
+def test_how_many_pieces_a_word_has_is_measured(tmp_path: Path) -> None:
+    """ "greatly" is two pieces of the toy, all other words are one."""
+    store, model = ResultStore(tmp_path, writable=True), HuggingFaceClassifier(*toy_bert())
+    records = [success(0, "bad"), success(1, "greatly")]
+    measure_inside(store, describe(model), lambda: model, successes={"gs-ec": records}, texts=[], samples=5)
+    measured = read_changes(store, "toy")
+    assert [measured[id].pieces for id in "01"] == [(1, 1), (1, 2)]
+    assert [measured[id].keeps_length for id in "01"] == [True, False]
+    assert measured["0"].layers is not None
+    assert measured["1"].layers is not None
+    moves = [[move > 0 for move in measured[id].layers[0] if move is not None] for id in "01"]  # type: ignore[index]
+    assert moves == [[False, True, False], [False, True, True]], "behind a longer word the positions shift"
+
+
+@pytest.mark.parametrize(
+    ("sides", "side", "index", "place"),
+    [("premise", "premise", 1, 1), ("both", "premise", 1, 1), ("both", "hypothesis", 1, 4)],
+)
+def test_the_changed_word_is_found_in_its_side_of_a_pair(sides: Sides, side: Side, index: int, place: int) -> None:
+    premise, hypothesis = "a great film", "the great day"
+    before = Text.parse(hypothesis, premise, sides)
+    after = before.replace(place, "bad")
+    made = record(
+        0, "success", "gs-ec", original=hypothesis, adversarial=after.hypothesis, edits=after.edits, premise=premise,
+        adversarial_premise=None if after.premise == premise else after.premise,
+    )  # fmt: skip
+    ((text, old, new),) = changed_texts([made], sides)
+    assert (text.index, text.replacement, text.side, made.edits[0].index) == (place, "bad", side, index)
+    assert (old.input, new.input) == (before.input, after.input)
+    assert list(changed_texts([replace(made, edits=(Edit("replace", 9, "great", "bad", side),))], sides)) == []
 
 
 def test_relative_embedding_change() -> None:
