@@ -168,7 +168,7 @@ def test_the_pilot_study_must_stay_below_ten_percent(tmp_path: Path, fooled: int
     many = {attack: 25 * letters for attack, letters in STRONG.items()}
     model = made(tmp_path, {**many, "asmax-ec-last": fooled * "s" + (100 - fooled) * "f"}, 25 * FLIPS)
     _, claims = analysed(model)
-    assert claims[-1].claim == "toy: asmax-ec by the last layer fools less than 10% of the texts"
+    assert claims[-1].claim == "toy: asmax-ec by the last layer fools less than 10 % of the texts"
     assert claims[-1].holds is holds
     assert claims[-1].numbers.startswith(f"{fooled} of 100 texts: {fooled:.1f} %")
 

@@ -94,7 +94,7 @@ def _about_attacks(name: str, model: ModelNumbers, results: Results) -> Iterator
 
 def _last_layer_fails(name: str, pilot: OneWordNumbers) -> Claim:
     """The paper's footnote: chosen by the last layer's attention, hardly any word fools the model."""
-    claim = f"{name}: asmax-ec by the last layer fools less than {_FEW:.0%} of the texts"
+    claim = f"{name}: asmax-ec by the last layer fools less than {100 * _FEW:.0f} % of the texts"
     rate = pilot.success_rate
     if rate["value"] is None or rate["low"] is None or rate["high"] is None:
         return Claim(claim, None, "nothing was attacked")

@@ -22,7 +22,8 @@ _SIDE_BY_SIDE = (
 )
 _CHOICES = (
     "How many of the words that attention points at have several pieces, by what the attention of such a word is taken "
-    "to be; the rule of this study is in bold. With the sum, the most attended word is often a long one."
+    "to be; the rule of this study is in bold. A sum favours words of several pieces. Models that read every word in "
+    "one piece are not listed."
 )
 _SHORTEST, _LONGEST = 20, 240
 
@@ -75,7 +76,7 @@ def choice_blocks(models: Models, view: AttentionView) -> Iterator[Block]:
     """How often attention points at words of several pieces."""
     rows: list[tuple[str | Cell, ...]] = []
     for name, model in models.items():
-        if model.choices is None:
+        if model.choices is None or not model.choices.all_words["value"]:
             continue
         for rule in RULES:
             shares = (model.choices.asmin[rule], model.choices.asmax[rule], model.choices.all_words)

@@ -23,7 +23,7 @@ _FAR = 5
 _NO_SUCCESS = Note("gs-ec has no success to show.", kind="aside")
 _ATTENTION = (
     "Over the successes of gs-ec, means with 95 % bootstrap intervals. Attention moved: half the sum of all absolute "
-    "changes, the share of attention that went elsewhere. Relative changes are divided by the attention of the same "
+    "changes, special tokens among them, the share of attention that went elsewhere. Relative changes are divided by the attention of the same "
     "words before, and have no upper bound. Attention of a word: BERT-like models {view}, summed over the word's "
     "tokens (special tokens have the rest); BiLSTM-attention its pooling weights."
 )
@@ -140,7 +140,8 @@ def attention_strip(change: TextChange) -> Words:
         ("before", _words(change.words, before, marked, part, top)),
         ("after", _words(_replaced(change), after, marked, part, top)),
     ]
-    return Words(rows, f"example {change.id}, {change.label} → {change.prediction}{_cut(change, part)}")
+    where = "" if change.side is None else f", in the {change.side}"
+    return Words(rows, f"example {change.id}, {change.label} → {change.prediction}{where}{_cut(change, part)}")
 
 
 def _window(length: int, index: int, most: int) -> tuple[int, int]:

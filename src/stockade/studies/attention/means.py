@@ -28,7 +28,8 @@ class AttentionShift:
     replaced
         The change at the replaced word.
     moved
-        Half the sum of all changes, which is between 0 and 1: the share of all attention that went elsewhere.
+        Half the sum of all changes, those of special tokens among them. It is between 0 and 1: the share of all
+        attention that went elsewhere.
     """
 
     texts: int
@@ -75,11 +76,15 @@ class RelativeChange:
 
 
 def attention_moved(change: TextChange) -> float | None:
-    """The share of attention that one success moves elsewhere; None for a model that shows none."""
+    """The share of attention that one success moves elsewhere; None for a model that shows none.
+
+    Half the sum of all absolute changes. What words do not get, special tokens have: it counts as one token more.
+    """
     if change.attention is None:
         return None
-    pairs = zip(change.attention.before, change.attention.after, strict=True)
-    return sum(abs(new - old) for old, new in pairs) / 2
+    before, after = change.attention.before, change.attention.after
+    moves = [abs(new - old) for old, new in zip(before, after, strict=True)]
+    return (sum(moves) + abs(sum(after) - sum(before))) / 2
 
 
 def attention_shift(changes: Sequence[TextChange]) -> AttentionShift:
