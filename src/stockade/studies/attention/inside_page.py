@@ -23,9 +23,9 @@ _FAR = 5
 _NO_SUCCESS = Note("gs-ec has no success to show.", kind="aside")
 _ATTENTION = (
     "Over the successes of gs-ec, means with 95 % bootstrap intervals. Attention moved: half the sum of all absolute "
-    "changes, special tokens among them, the share of attention that went elsewhere. Relative changes are divided by the attention of the same "
-    "words before, and have no upper bound. Attention of a word: BERT-like models {view}, summed over the word's "
-    "tokens (special tokens have the rest); BiLSTM-attention its pooling weights."
+    "changes, special tokens among them, the share of attention that went elsewhere. Relative changes are divided by "
+    "the attention of the same words before, and have no upper bound. Attention of a word: BERT-like models {view}, "
+    "summed over the word's tokens (special tokens have the rest); BiLSTM-attention its pooling weights."
 )
 _LEAST_AND_MOST = (
     "The same text by itself, under asmin-ec and under asmax-ec, each of which replaces the marked word. Attention is "
