@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from stockade.attacks.constraints import (
@@ -68,6 +70,25 @@ def test_part_of_speech_is_kept_and_insertions_pass() -> None:
     scheduler = Scheduler.for_classifier(ScoringService(WeightVictim({})))
     (finished,) = scheduler.run([Search(insert)])
     assert [str(text) for text in finished.result] == ["we saw the of good film today"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("index", "words"), [(3, 4), (7, 4)])
+def test_of_both_sides_only_the_edited_one_is_compared(index: int, words: int) -> None:
+    """Of four words one is another: a cosine of 3/4, in the premise as in the hypothesis. Over all eight it would be
+    7/8, and pass.
+    """
+    both = Text.parse("the long winter ends", premise="we saw good film", sides="both")
+    encoder = BagEncoder()
+
+    async def ask(threshold: float) -> list[Text]:
+        return await Similarity("cosine", threshold).keep([both.replace(index, "zebra")], both, index)
+
+    embedding = EmbeddingService(lambda: encoder)
+    scheduler = Scheduler.for_classifier(ScoringService(WeightVictim({})), embedding=embedding)
+    refused, kept = (finished.result for finished in scheduler.run([Search(partial(ask, t)) for t in (0.8, 0.7)]))
+    assert (refused, kept) == ([], [both.replace(index, "zebra")])
+    assert sorted(encoder.embedded, key=len)[-1] in ("we saw good zebra", "the long winter zebra")
+    assert {len(string.split()) for string in encoder.embedded} == {words}
 
 
 def test_a_conjunction_keeps_what_all_keep_and_asks_the_encoder_last() -> None:

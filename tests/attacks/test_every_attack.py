@@ -75,6 +75,38 @@ def test_of_a_pair_only_the_hypothesis_changes(name: str, services: dict[str, An
 
 
 @pytest.mark.parametrize("name", BLACK_BOX)
+def test_of_a_pair_only_the_premise_changes_if_that_is_attacked(name: str, services: dict[str, Any]) -> None:
+    """The sides are swapped, so that the premise is the longer one."""
+    text = Text.parse(PREMISE, premise=HYPOTHESIS, sides="premise")
+    trials = [run(RandomVictim(seed), text, name, services, max_changed=0.5) for seed in range(3)]
+    found = [trial.text for trial in trials if trial.status == "success" and trial.text is not None]
+    assert found
+    for changed in found:
+        assert changed.hypothesis == PREMISE
+        assert changed.premise != HYPOTHESIS
+        assert {edit.side for edit in changed.edits} == {"premise"}
+
+
+@pytest.mark.parametrize("name", [*BLACK_BOX, *WHITE_BOX])
+def test_both_sides_of_a_pair_are_within_reach(name: str, services: dict[str, Any]) -> None:
+    """Over a few victims without any structure each side is edited by some success."""
+    seen: set[str | None] = set()
+    for seed in range(12):
+        pair = ("the film was bad and long", "a great film is not bad") if name in WHITE_BOX else (PREMISE, HYPOTHESIS)
+        victim: Any = attentive_victim() if name in WHITE_BOX else RandomVictim(seed)
+        words = " ".join(pair[0].split()[seed % 7 :])
+        trial = run(victim, Text.of((words, pair[1]), "both"), name, services)
+        if trial.status == "success" and trial.text is not None:
+            changed = (trial.text.premise != words, trial.text.hypothesis != pair[1])
+            sides = {edit.side for edit in trial.text.edits}
+            assert changed == ("premise" in sides, "hypothesis" in sides)
+            seen |= sides
+        if seen == {"premise", "hypothesis"}:
+            break
+    assert name in WHITE_BOX or seen == {"premise", "hypothesis"}
+
+
+@pytest.mark.parametrize("name", BLACK_BOX)
 def test_a_targeted_attack_ends_in_the_target_class(name: str, services: dict[str, Any]) -> None:
     found = []
     for seed in range(6):

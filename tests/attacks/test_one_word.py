@@ -19,9 +19,10 @@ from stockade.attacks.registry import make_attack
 from stockade.attacks.synonym_list import SynonymList
 from stockade.core.errors import ModelError, OptionError
 from stockade.core.example import Example, Scores
-from stockade.core.protocols import Probabilities
+from stockade.core.protocols import Probabilities, WordVocabulary
 from stockade.core.text import Text
 from stockade.lexicon.neighbours import Neighbours, use_neighbours
+from stockade.report.diff import record_pieces
 from tests.attacks.driving import attack
 from tests.toys import OpenVictim, WeightVictim
 
@@ -57,6 +58,70 @@ def test_the_layer_and_the_query_of_the_attention_can_be_chosen(options: dict[st
     trial = attack(OpenVictim(weights), "film great fine", OneWord(**options)).trial
     assert trial.text is not None
     assert [edit.index for edit in trial.text.edits] == [changed]
+
+
+class Pieces(OpenVictim):
+    """Reads "unremarkable" in three pieces, all other words in one: it gets most attention, its pieces get least."""
+
+    def piece_attention(self, texts: Sequence[Text], layer: int, query: str) -> list[list[NDArray[np.float32]]]:
+        shares = {"unremarkable": [0.1, 0.1, 0.2], "great": [0.3], "film": [0.25]}
+        return [[np.array(shares[word], dtype=np.float32) for word in text.words] for text in texts]
+
+    def word_attention(self, texts: Sequence[Text], layer: int, query: Any) -> list[NDArray[np.float32]]:
+        return [np.array([sum(word) for word in words]) for words in self.piece_attention(texts, layer, query)]
+
+
+@pytest.mark.parametrize(
+    ("where", "pieces", "changed"),
+    [
+        ("asmax", "sum", 0),  # 0.4 against 0.3 and 0.25
+        ("asmax", "mean", 1),  # 0.133 against 0.3 and 0.25
+        ("asmax", "max", 1),  # 0.2 against 0.3 and 0.25
+        ("asmin", "sum", 2),
+        ("asmin", "mean", 0),
+        ("asmin", "max", 0),
+        ("asmax", None, 1),
+    ],
+)
+def test_what_the_attention_of_several_pieces_is_can_be_chosen(where: Any, pieces: Any, changed: int) -> None:
+    weights = {"unremarkable": 1.0, "great": 1.0, "film": 1.0, "awful": -9.0}
+    options = {} if pieces is None else {"pieces": pieces}
+    trial = attack(Pieces(weights), "unremarkable great film", OneWord(where=where, **options)).trial
+    assert trial.text is not None
+    assert [edit.index for edit in trial.text.edits] == [changed]
+    with pytest.raises(OptionError, match="pieces of asmax-gr cannot be 'first'"):
+        make_attack("asmax-gr:pieces=first")
+
+
+class Signs(OpenVictim):
+    """Shows the digits and signs of its vocabulary besides its words."""
+
+    def word_vocabulary(self) -> WordVocabulary:
+        words = [number for number, word in enumerate(self.vocabulary.words) if word.isalpha()]
+        chosen = tuple(self.vocabulary.words[number] for number in words)
+        return WordVocabulary(chosen, self.vocabulary.vectors[words])
+
+    def whole_vocabulary(self) -> WordVocabulary:
+        return self.vocabulary
+
+    def predict_proba(self, inputs: Sequence[Any]) -> Probabilities:
+        odds = [sum(self.weights.get(word, 0.0) for word in str(text).split()) for text in inputs]
+        return np.array([(1 / (1 + math.exp(value)), 1 / (1 + math.exp(-value))) for value in odds])
+
+
+@pytest.mark.parametrize("name", ["gs-gr", "gs-ec", "asmax-gr", "random"])
+def test_digits_and_punctuation_are_written_unless_only_letters_may_be(name: str, tmp_path: Any) -> None:
+    """The paper's examples: "with ! interest", "Yes, I 0."; no word of letters fools this victim."""
+    victim = Signs({"great": 3.0, "interest": 1.0, "vast": 2.0, "!": -9.0, "0": -8.0})
+    data = [("great interest", "positive")]
+    (record,) = st.attack(victim, data, name, similarity=False, out=tmp_path / "all").records()
+    assert record.status == "success"
+    assert record.edits[0].after in ("!", "0")
+    assert st.load(tmp_path / "all").verify(victim).holds
+    changed = [piece for piece in record_pieces(record) if piece.kind != "same"]
+    assert [(piece.kind, piece.after) for piece in changed] == [("replace", record.edits[0].after)]
+    (letters,) = st.attack(victim, data, f"{name}:vocabulary=letters", similarity=False).records()
+    assert letters.status == "failed"
 
 
 def test_more_caution_asks_about_more_words() -> None:

@@ -171,7 +171,7 @@ def test_a_megabyte_is_parsed_and_edited_in_a_blink() -> None:
 
 def test_a_text_shows_itself_without_its_history() -> None:
     shown = repr(Text.parse("a film").replace(0, "the"))
-    assert shown == "Text(words=('the', 'film'), gaps=('', ' ', ''), origins=(0, 1), premise=None)"
+    assert shown == "Text(words=('the', 'film'), gaps=('', ' ', ''), origins=(0, 1), pair=None)"
 
 
 def test_wrong_edits_are_refused() -> None:

@@ -54,7 +54,7 @@ def test_exports_hold_the_documented_fields(stockade: Stockade, folder: Path) ->
     assert [row["id"] for row in rows] == [str(i) for i in range(len(ROWS))]
     success = next(row for row in rows if row["status"] == "success")
     assert success["adversarial"] != success["original"]
-    assert success["edits"][0].keys() == {"op", "index", "before", "after"}
+    assert success["edits"][0].keys() == {"op", "index", "before", "after", "side"}
     assert success["adversarial_prediction"] != success["label"]
     assert stockade("export", "runs/a", "--format", "parquet", "--out", "a.parquet").returncode == 0
     assert pq.read_table(folder / "a.parquet").to_pylist()[0] == rows[0]
@@ -126,6 +126,32 @@ def test_a_pair_task_changes_only_the_hypothesis(stockade: Stockade, folder: Pat
     rows = [json.loads(line) for line in stockade("export", "runs/p").stdout.splitlines()]
     assert rows[0]["premise"] == "A man runs."
     assert rows[0]["original"] == "a great film"
+
+
+def test_the_premise_of_a_pair_is_attacked_if_that_is_asked_for(stockade: Stockade, folder: Path) -> None:
+    (folder / "pairs.csv").write_text('premise,hypothesis,label\n"A great film.","A man runs.",1\n')
+    (folder / "judge.py").write_text(
+        "def judge(pairs):\n    return [[0.1, 0.9] if 'great film' in first else [0.8, 0.2] for first, _ in pairs]\n"
+    )
+    arguments = ("attack", "python:judge:judge", "pairs.csv", "--no-similarity", "--attack", "deepwordbug")
+    result = stockade(*arguments, "--sides", "premise", "--out", "runs/p")
+    assert result.returncode == 0, result.stderr
+    (row,) = [json.loads(line) for line in stockade("export", "runs/p").stdout.splitlines()]
+    assert row["status"] == "success"
+    assert (row["premise"], row["adversarial"]) == ("A great film.", "A man runs.")
+    assert row["adversarial_premise"] not in (None, "A great film.")
+    assert row["edits"][0]["side"] == "premise"
+    assert "premise: A " in stockade("show", "runs/p").stdout
+    assert stockade("verify", "runs/p", "--trust-run").returncode == 0
+    wrong = stockade(*arguments, "--sides", "left")
+    assert wrong.returncode == 2
+    assert "'left' is not one of 'hypothesis', 'premise', 'both'" in wrong.stderr
+    single = stockade(
+        "attack", "python:victim:predict", "data.jsonl", "--attack", "deepwordbug", "--sides", "both", "--out", "runs/s"
+    )
+    assert single.returncode == 2
+    assert "--sides both is for pairs, and the data are single texts" in single.stderr
+    assert not (folder / "runs/s").exists()
 
 
 def test_labels_below_chance_are_pointed_out(stockade: Stockade, folder: Path) -> None:

@@ -239,14 +239,14 @@ def test_words_that_any_member_reads_are_visible() -> None:
         def visible_words(self, texts: Sequence[Text]) -> list[range]:
             return [range(max(0, self.shown.start), min(len(text), self.shown.stop)) for text in texts]
 
-    def visible(*members: object) -> range:
+    def visible(*members: object) -> list[int]:
         both = ensemble(members)
         assert isinstance(both, WindowedClassifier)
-        return both.visible_words([Text.parse("one two three four five")])[0]
+        return list(both.visible_words([Text.parse("one two three four five")])[0])
 
-    assert visible(Window({}, shown=range(0, 2)), Window({}, shown=range(1, 3))) == range(0, 3)
-    assert visible(Window({}, shown=range(0, 2)), WeightVictim({})) == range(0, 5)
-    assert visible(Window({}), Window({})) == range(0)
+    assert visible(Window({}, shown=range(0, 2)), Window({}, shown=range(1, 3))) == [0, 1, 2]
+    assert visible(Window({}, shown=range(0, 2)), WeightVictim({})) == [0, 1, 2, 3, 4]
+    assert visible(Window({}), Window({})) == []
 
 
 # References

@@ -55,6 +55,15 @@ def test_of_a_pair_the_hypothesis_counts() -> None:
     assert isinstance(victim(), WindowedClassifier)
 
 
+def test_of_both_sides_each_is_cut_where_the_model_stops_reading() -> None:
+    """Ten tokens, three of them special: the longer premise is cut to four words, the hypothesis is read whole."""
+    both = Text.parse("a film was", premise="the film was bad and not bad", sides="both")
+    assert victim(10).visible_words([both]) == [[0, 1, 2, 3, 7, 8, 9]]
+    premise = Text.parse("a film was", premise="the film was bad and not bad", sides="premise")
+    assert victim(10).visible_words([premise]) == [range(4)]
+    assert victim(32).visible_words([both]) == [range(10)]
+
+
 @dataclass
 class ShortSighted(WeightVictim):
     """Reads the first `window` words only."""

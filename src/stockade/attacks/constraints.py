@@ -120,9 +120,9 @@ class SamePos(Constraint):
         words = [word for word in swapped if word is not None]
         if not words:
             return list(candidates)
-        tagger = load_tagger()
-        tag = tagger.tag_word(before.words, index)
-        tags = dict(zip(words, tagger.tag_candidates(before.words, index, words), strict=True))
+        tagger, (side, place) = load_tagger(), before.alone(index)
+        tag = tagger.tag_word(side.words, place)
+        tags = dict(zip(words, tagger.tag_candidates(side.words, place, words), strict=True))
         return [
             text
             for text, word in zip(candidates, swapped, strict=True)
@@ -202,6 +202,8 @@ class MaxChanged(Constraint):
 class Similarity(Constraint):
     """An edited text stays similar: at least `threshold`, on the whole text or in a window around the edit.
 
+    Of a pair only the side with the edit is compared: the other one would make every edit look smaller.
+
     Parameters
     ----------
     scale : {"cosine", "angular", "tf"}
@@ -234,23 +236,27 @@ class Similarity(Constraint):
         """The candidates that are similar enough; `index` is the edited word in `before` (the anchor of an
         insertion).
         """
-        limit = self.limit(len(self._base(before)))
+        limit = self.limit(len(self._base(before, index)))
         cosines = await self.cosines(candidates, before, index)
         if limit is None or cosines is None:
             return list(candidates)
         return [text for text, cosine in zip(candidates, cosines, strict=True) if cosine >= limit - 1e-6]
 
-    def _base(self, before: Text) -> Text:
-        return before.original if self.reference == "original" else before
+    def _base(self, before: Text, index: int) -> Text:
+        base = before.original if self.reference == "original" else before
+        return base.of_side(before.stretch_of(index).side)
 
     async def cosines(self, candidates: Sequence[Text], before: Text, index: int) -> list[float] | None:
         """The cosine of each candidate with what it is compared with; None where nothing is compared."""
-        base = self._base(before)
+        base, stretch = self._base(before, index), before.stretch_of(index)
         if self.limit(len(base)) is None or not candidates:
             return None
-        anchor = before.origins[index] if self.reference == "original" else index
-        strings = [self._part(base, anchor if anchor is not None else index, 0)]
-        strings += [self._part(text, index, len(text) - len(before)) for text in candidates]
+        place = anchor = index - stretch.words.start
+        origin = before.origins[index]
+        if self.reference == "original" and origin is not None:
+            anchor = origin - before.original.stretch_of(origin).words.start
+        strings = [self._part(base, anchor, 0)]
+        strings += [self._part(text.of_side(stretch.side), place, len(text) - len(before)) for text in candidates]
         vectors = await Embed(strings)
         cosines: list[float] = np.clip(vectors[1:] @ vectors[0], -1.0, 1.0).tolist()
         return cosines

@@ -149,7 +149,7 @@ class Spending:
 async def temporal_scores(example: Example, clean: Scores) -> dict[int, float]:
     """F(x[..i]) - F(x[..i-1]) for every word that the model reads; they add up to F(x) - 1/C."""
     read = example.indices
-    prefixes = await Score([example.text.part(read.start, end) for end in read[1:]], probe=True)
+    prefixes = await Score([example.text.part(read[0], end) for end in read[1:]], probe=True)
     chance = _chance(example, clean)
     values = _levels(example, [*prefixes, clean], chance)
     before = [chance, *values[:-1]]
@@ -159,7 +159,7 @@ async def temporal_scores(example: Example, clean: Scores) -> dict[int, float]:
 async def tail_scores(example: Example, clean: Scores) -> dict[int, float]:
     """F(x[i..]) - F(x[i+1..]) for every word that the model reads; they add up to F(x) - 1/C."""
     read = example.indices
-    suffixes = await Score([example.text.part(start, read.stop) for start in read[1:]], probe=True)
+    suffixes = await Score([example.text.part(start, read[-1] + 1) for start in read[1:]], probe=True)
     chance = _chance(example, clean)
     values = _levels(example, [clean, *suffixes][::-1], chance)[::-1]
     after = [*values[1:], chance]

@@ -13,26 +13,32 @@ By what (`how`):
     ec      of all words that fool the model the one that moves its sentence vector least (L1)
 
 Attention is the victim's own: for the BERT family layer 0, mean over heads and query tokens (`query=first` takes the
-[CLS] row), summed over a word's tokens; for a BiLSTM-attention its pooling weights. The sentence vector is what the
-victim's last linear layer reads. A word of several tokens is replaced whole. In a character model the word's character
-vectors are zeroed.
+[CLS] row) and over a word's tokens (`pieces`); for a BiLSTM-attention its pooling weights. The sentence vector is what
+the victim's last linear layer reads. A word of several tokens is replaced whole. In a character model the word's
+character vectors are zeroed.
 
-Differences to the paper: it leaves open which query counts and how EC searches; its success rates say that every word
-of the vocabulary must be within reach, so it is here (see `nearest_flip` for how few of them are asked about).
+Differences to the paper: it leaves open which query counts, what the attention of a word of several pieces is, and how
+EC searches; its success rates say that every word of the vocabulary must be within reach, so it is here (see
+`nearest_flip` for how few of them are asked about). Its examples write "0", "!" and "?", so the vocabulary here has
+digits and punctuation too.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stockade.attacks.nearest_flip import NearestFlip
 from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, one_word_may_change, replacement_words
 from stockade.core.errors import OptionError
 from stockade.core.example import Example
-from stockade.core.protocols import AttentionQuery, WordVocabulary
+from stockade.core.protocols import AttentionPieces, AttentionQuery, VocabularyKind, WordVocabulary
 from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, match_case
@@ -58,6 +64,12 @@ class OneWord(WordAttack):
         The layer whose attention counts.
     query : {"mean", "first"}
         The query tokens whose attention counts: the mean over all, or the first.
+    pieces : {"mean", "sum", "max"}
+        The attention of a word of several pieces: the mean over them, their sum, which favours long words, or the most
+        that one of them gets.
+    vocabulary : {"all", "letters"}
+        What may be written: all entries of the victim's vocabulary, digits and punctuation among them as in the paper's
+        examples, or words of letters.
     exhaustive : bool
         For `ec`: ask about every word of the vocabulary instead of those that an estimate cannot rule out.
     sample : int
@@ -73,6 +85,8 @@ class OneWord(WordAttack):
     how: How = "gr"
     layer: int = 0
     query: AttentionQuery = "mean"
+    pieces: AttentionPieces = "mean"
+    vocabulary: VocabularyKind = "all"
     exhaustive: bool = False
     sample: int = 512
     caution: float = 1.0
@@ -86,7 +100,7 @@ class OneWord(WordAttack):
     async def search(self, example: Example, rng: Random) -> Outcome:
         if not one_word_may_change(example, self.max_changed):
             return Outcome.failed(NOT_EVEN_ONE)
-        vocabulary = await replacement_words()
+        vocabulary = await replacement_words(self.vocabulary)
         index = await self._weakest(example)
         if index is None:
             return Outcome.failed("the model reads no word of the text")
@@ -110,9 +124,8 @@ class OneWord(WordAttack):
             scores = await Zeroed([(example.text, place) for place in places])
             values = [example.gain(score) for score in scores]
         else:
-            sign = 1.0 if self.where == "asmax" else -1.0
-            attention = await Attention(example.text, self.layer, self.query)
-            values = [round(sign * float(attention[place]), 6) for place in places]
+            attention = await Attention(example.text, self.layer, self.query, self.pieces)
+            return attended_word(attention, places, most=self.where == "asmax")
         return places[values.index(max(values))] if values else None
 
     async def _random_order(self, example: Example, index: int, vocabulary: WordVocabulary, rng: Random) -> Outcome:
@@ -128,6 +141,13 @@ class OneWord(WordAttack):
                     return Outcome.found(text)
             start, size = start + size, min(_MOST, 2 * size)
         return Outcome.failed(f'no word of the vocabulary in place of "{example.text.words[index]}" fools it')
+
+
+def attended_word(attention: Sequence[float] | NDArray[np.float32], places: Sequence[int], *, most: bool) -> int | None:
+    """Of some words the one with the most attention, or the least; the first of several alike, None of none."""
+    sign = 1.0 if most else -1.0
+    values = [round(sign * float(attention[place]), 6) for place in places]
+    return places[values.index(max(values))] if values else None
 
 
 def replacements(text: Text, index: int, words: list[str]) -> list[Text]:

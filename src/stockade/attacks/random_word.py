@@ -15,6 +15,7 @@ from random import Random
 
 from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, one_word_may_change, replacement_words
 from stockade.core.example import Example
+from stockade.core.protocols import VocabularyKind
 from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, match_case
@@ -34,16 +35,20 @@ class RandomWord(WordAttack):
     ----------
     draws : int
         How many texts are drawn.
+    vocabulary : {"all", "letters"}
+        What may be written: all entries of the victim's vocabulary, digits and punctuation among them, or words of
+        letters.
     max_changed, constraint, repair_articles
         As for every `WordAttack`.
     """
 
     draws: int = 1000
+    vocabulary: VocabularyKind = "all"
 
     async def search(self, example: Example, rng: Random) -> Outcome:
         if not one_word_may_change(example, self.max_changed):
             return Outcome.failed(NOT_EVEN_ONE)
-        words = (await replacement_words()).words
+        words = (await replacement_words(self.vocabulary)).words
         first: Text | None = None
         tried = flipped = drawn = 0
         outcome = _outcome(first, tried, flipped)

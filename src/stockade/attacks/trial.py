@@ -13,6 +13,7 @@ published attack.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from random import Random
@@ -237,8 +238,8 @@ async def _success(trial: Trial, example: Example, text: Text, scores: Scores) -
     return replace(trial, status="success", reason=None, text=text, scores=scores, truncated_words=truncated_words)
 
 
-def words_lost(example: Example | TranslationExample, text: Text, visible: range) -> int:
+def words_lost(example: Example | TranslationExample, text: Text, visible: Sequence[int]) -> int:
     """How many words of the original are still in the text but no longer visible to the model, as they were before."""
-    visible_origins = {origin for at, origin in enumerate(text.origins) if at in visible}
+    visible_origins = {text.origins[at] for at in visible}
     origins = set(text.origins)
     return sum(1 for origin in example.indices if origin in origins and origin not in visible_origins)

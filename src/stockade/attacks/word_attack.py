@@ -12,7 +12,7 @@ import numpy as np
 from stockade.attacks.constraints import Constraint, MaxChanged, conjunction
 from stockade.core.errors import OptionError
 from stockade.core.example import Example
-from stockade.core.protocols import WordVocabulary
+from stockade.core.protocols import VocabularyKind, WordVocabulary
 from stockade.core.shares import at_least, at_most
 from stockade.core.text import Text, is_single_word, match_case
 from stockade.engine.requests import Vocabulary
@@ -95,12 +95,17 @@ def changeable(example: Example, stop_words: StopList) -> list[int]:
     return [i for i in example.indices if not is_stop_word(words[i], stop_words)]
 
 
-async def replacement_words() -> WordVocabulary:
+async def replacement_words(kind: VocabularyKind = "letters") -> WordVocabulary:
     """The words that may stand anywhere: the victim's vocabulary, or the neighbour table's where it shows none.
 
     A black box and a model of characters show none; the table's words come without vectors.
+
+    Parameters
+    ----------
+    kind : {"letters", "all"}
+        Whether digits and punctuation of the victim's vocabulary are words too.
     """
-    vocabulary = await Vocabulary(required=False)
+    vocabulary = await Vocabulary(required=False, kind=kind)
     return vocabulary if vocabulary.words else _of_table(load_neighbours())
 
 
@@ -128,6 +133,8 @@ def repaired(text: Text, before: Text, index: int) -> Text:
     for at in range(max(1, index), min(index + 3, len(text))):
         article = text.words[at - 1]
         if article.lower() not in ("a", "an") or text.gaps[at].strip():
+            continue
+        if text.stretch_of(at) != text.stretch_of(at - 1):  # the last word of a premise, the first of its hypothesis
             continue
         origin = text.origins[at - 1]
         place = None if origin is None else before.position_of(origin)

@@ -23,6 +23,7 @@ from stockade.cli.inputs import (
     parallel_options,
     refuse_beside_resume,
     seed_option,
+    sides_option,
     speed_options,
     text_option,
     unlabelled_option,
@@ -39,6 +40,7 @@ _PASSED_ON = (
     "constraint",
     "repair_articles",
     "targeted",
+    "sides",
     "unlabelled",
     "similarity",
     "max_words",
@@ -62,6 +64,7 @@ _PASSED_ON = (
 @click.option("--repair-articles", is_flag=True, default=None, help='Put "a" and "an" right in front of new words.')
 @click.option("--exhaustive", is_flag=True, help="Attacks that estimate try every word of the vocabulary instead.")
 @click.option("--targeted", metavar="LABEL", help="Succeed only when the model predicts this class.")
+@sides_option
 @unlabelled_option
 @text_option
 @defense_option

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
 
 from stockade.core.errors import OptionError
+from stockade.core.pairs import Sides
 
 if TYPE_CHECKING:
     from stockade.experiment.inputs import DataOptions, ModelOptions
@@ -77,6 +78,13 @@ max_changed_option = click.option(
     type=float,
     callback=_share_of_words,
     help="The largest share of words that may change, such as 0.2.",
+)
+sides_option = click.option(
+    "--sides",
+    type=click.Choice(get_args(Sides)),
+    default="hypothesis",
+    show_default=True,
+    help="Which sides of pairs are edited.",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Literal, Protocol, runtime_checkable
@@ -62,10 +63,10 @@ class TranslationExample:
     keywords: tuple[str, ...] = ()
     language: str | None = None
     goal: Goal | None = None
-    visible: range | None = None
+    visible: Sequence[int] | None = None
 
     @property
-    def indices(self) -> range:
+    def indices(self) -> Sequence[int]:
         """The words worth changing."""
         return self.text.indices if self.visible is None else self.visible
 
@@ -106,6 +107,11 @@ class TranslationRecord:
     """For randomised translators: the share of fresh translations that reach the goal."""
     truncated_words: int = 0
     """Words that the model read in the original and that longer words have pushed out of what it reads."""
+
+    @property
+    def changed_texts(self) -> tuple[tuple[str, str], ...]:
+        """The source before and after; none where it was not changed."""
+        return () if self.adversarial is None else ((self.original, self.adversarial),)
 
     @property
     def final_translation(self) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stockade.core.text import Text
@@ -90,10 +91,10 @@ class Example:
     text: Text
     label: int
     target: int | None = None
-    visible: range | None = None
+    visible: Sequence[int] | None = None
 
     @property
-    def indices(self) -> range:
+    def indices(self) -> Sequence[int]:
         """The words worth changing."""
         return self.text.indices if self.visible is None else self.visible
 

@@ -120,8 +120,28 @@ class WhiteBoxClassifier(Classifier, Protocol):
         """The whole words of the vocabulary with their input vectors."""
 
 
+VocabularyKind = Literal["letters", "all"]
+"""Which entries of a vocabulary may be written: words of letters, or digits, punctuation and other signs too."""
+
+
+@runtime_checkable
+class SignVocabularyClassifier(WhiteBoxClassifier, Protocol):
+    """A classifier that also shows the digits and signs of its vocabulary."""
+
+    def whole_vocabulary(self) -> WordVocabulary:
+        """The words of `word_vocabulary` and all other entries that the tokenizer reads as one when they are written
+        by themselves: numbers, punctuation, signs.
+        """
+
+
 AttentionQuery = Literal["mean", "first"]
 """Whose attention counts: the mean over all tokens, or the first token's, which is [CLS] for the BERT family."""
+
+
+AttentionPieces = Literal["sum", "mean", "max"]
+"""What the attention of a word of several pieces is: the share that all of them get together, the mean of a piece, or
+that of its most attended piece. A sum makes long words look attended.
+"""
 
 
 @runtime_checkable
@@ -130,6 +150,16 @@ class AttentiveClassifier(Protocol):
 
     def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
         """For each text a number per word: the share of attention that its tokens get; all tokens together get 1."""
+
+
+@runtime_checkable
+class PieceAttentiveClassifier(AttentiveClassifier, Protocol):
+    """A classifier that shows how much attention the pieces of its words get."""
+
+    def piece_attention(
+        self, texts: Sequence[Text], layer: int, query: AttentionQuery
+    ) -> list[list[NDArray[np.float32]]]:
+        """For each text and word the shares of attention that its pieces get; none for a word that is not read."""
 
 
 @runtime_checkable
@@ -232,7 +262,7 @@ class RepresentingClassifier(Protocol):
 class WindowedClassifier(Protocol):
     """A classifier that may truncate a text, and says which words are left."""
 
-    def visible_words(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> Sequence[Sequence[int]]:
         """For each text the words of which the model reads at least a piece."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from stockade.core.text import Edit, Text
+from stockade.core.pairs import Side
+from stockade.core.text import Edit, Text, TextInput
 
 Status = Literal["success", "failed", "skipped", "error"]
 
@@ -71,7 +72,8 @@ class Record:
     """How many queries the model failed on; the search went on without those texts."""
     truncated_words: int = 0
     """Words that the model read in the original and that longer or inserted words have pushed out of its window."""
-
+    adversarial_premise: str | None = None
+    """The premise of the adversarial text, if it was edited; None if it is as it was."""
     hits: int | None = None
     draws: int | None = None
     """For randomised models: `hit_rate` is hits / draws; a sequential test decides how many draws there are."""
@@ -80,10 +82,49 @@ class Record:
     first_flip: bool | None = None
     """For randomised models: whether one wrong answer is enough for a success, as in the papers. None for others."""
     first_flip_text: str | None = None
+    first_flip_premise: str | None = None
+    """What fooled the model first; its premise, if that was edited."""
     first_flip_query: int | None = None
     """The number of the query that the text fooled; None where the search had queried another model."""
     first_flip_queries: int | None = None
     """How many queries the search had used by then; all, if there was no flip."""
+
+    @property
+    def original_input(self) -> TextInput:
+        """What the model was asked about before the attack."""
+        return self.original if self.premise is None else (self.premise, self.original)
+
+    @property
+    def adversarial_input(self) -> TextInput | None:
+        """The adversarial text, or the adversarial pair; None if there is none."""
+        return self._input(self.adversarial, self.adversarial_premise)
+
+    @property
+    def first_flip_input(self) -> TextInput | None:
+        """The text or pair that fooled a randomised model first; None if there is none."""
+        return self._input(self.first_flip_text, self.first_flip_premise)
+
+    def _input(self, text: str | None, premise: str | None) -> TextInput | None:
+        if text is None or self.premise is None:
+            return text
+        return self.premise if premise is None else premise, text
+
+    def edits_of(self, side: Side) -> tuple[Edit, ...]:
+        """The edits in one side of a pair; those of a single text, and of records without sides, are the
+        hypothesis's.
+        """
+        return tuple(edit for edit in self.edits if (edit.side or "hypothesis") == side)
+
+    @property
+    def changed_texts(self) -> tuple[tuple[str, str], ...]:
+        """Before and after: the text, or each side of a pair that was edited; none where nothing was."""
+        if self.adversarial is None:
+            return ()
+        hypothesis = (self.original, self.adversarial)
+        if self.premise is None or self.adversarial_premise is None:
+            return (hypothesis,)
+        premise = (self.premise, self.adversarial_premise)
+        return (premise, hypothesis) if self.original != self.adversarial else (premise,)
 
     @property
     def untried(self) -> bool:

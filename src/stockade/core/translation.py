@@ -133,7 +133,7 @@ class InspectableTranslator(Translator, Protocol):
     def word_vocabulary(self) -> WordVocabulary:
         """The whole words of the source vocabulary with their input vectors."""
 
-    def visible_words(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> Sequence[Sequence[int]]:
         """For each text the words that are left when it is cut to what the model can read."""
 
 

@@ -144,7 +144,7 @@ class CompositeService:
     def _search(self, text: Text, seed: int) -> Search[Verdict]:
         async def answer() -> Verdict:
             try:
-                return await self._composite.answer(text, seed)
+                return await self._composite.answer(text.with_sides("hypothesis"), seed)
             except (SearchStopped, StockadeError):
                 raise
             except Exception as error:  # a fault in one answer must not cost the others

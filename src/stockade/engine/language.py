@@ -167,7 +167,8 @@ class EmbeddingService:
 
 
 def _around(text: Text, index: int) -> tuple[str, str]:
-    """What stands before and behind a word."""
+    """What stands before and behind a word, in the side of a pair that it is of."""
+    text, index = text.alone(index)
     string, start = str(text), text.starts[index]
     return valid_unicode(string[:start]), valid_unicode(string[start + len(text.words[index]) :])
 

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from stockade.core.example import NoScores, Scores
 from stockade.core.masks import Keep
 from stockade.core.protocols import (
+    AttentionPieces,
     AttentionQuery,
     Filling,
     ImportanceObjective,
     MixedCopies,
     NoisedCopies,
     TokenScores,
+    VocabularyKind,
     WordVocabulary,
 )
 from stockade.core.records import Outcome
@@ -198,7 +200,7 @@ class Masked(Request[NDArray[np.float64]]):
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleWords(Request[range]):
+class VisibleWords(Request[Sequence[int]]):
     """The words of a text that the victim reads: all of them, unless it truncates long texts. Costs no query."""
 
     text: Text
@@ -225,10 +227,12 @@ class Gradient(Request[list[NDArray[np.float32]]]):
 class Vocabulary(Request[WordVocabulary]):
     """The words the victim knows and their input vectors (white box).
 
-    A black box shows none: that ends the run, or the answer has no words where the vocabulary is not `required`.
+    A black box shows none: that ends the run, or the answer has no words where the vocabulary is not `required`. With
+    the kind "all" digits and punctuation are words too, for a model that shows them.
     """
 
     required: bool = True
+    kind: VocabularyKind = "letters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +271,7 @@ class Attention(Request[NDArray[np.float32]]):
     text: Text
     layer: int = 0
     query: AttentionQuery = "mean"
+    pieces: AttentionPieces = "sum"
 
     @property
     def tokens(self) -> int:

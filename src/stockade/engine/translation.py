@@ -112,7 +112,7 @@ class TranslationService:
             raise ModelError("This attack needs the translator's vocabulary, and this one only translates.")
         return [_NO_WORDS] * len(requests)
 
-    def answer_visible_words(self, requests: Sequence[VisibleWords]) -> list[range]:
+    def answer_visible_words(self, requests: Sequence[VisibleWords]) -> Sequence[Sequence[int]]:
         """The words that the translator reads; one that does not cut long sources is taken to read all of them."""
         texts = [request.text for request in requests]
         if self._inside is not None:

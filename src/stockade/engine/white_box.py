@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from stockade.core.attention import attention_of_words
 from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
 from stockade.core.example import NoScores, Scores
 from stockade.core.protocols import (
@@ -29,7 +30,9 @@ from stockade.core.protocols import (
     NoisedClassifier,
     Probabilities,
     RepresentingClassifier,
+    SignVocabularyClassifier,
     TokenScores,
+    VocabularyKind,
     WhiteBoxClassifier,
     WindowedClassifier,
     WordVocabulary,
@@ -73,7 +76,7 @@ class WhiteBoxService:
     def __init__(self, classifier: Classifier, charge: Charge = lambda rows, seconds: None) -> None:
         self._classifier, self._charge = classifier, charge
 
-    def answer_visible_words(self, requests: Sequence[VisibleWords]) -> list[range]:
+    def answer_visible_words(self, requests: Sequence[VisibleWords]) -> Sequence[Sequence[int]]:
         """The words that the classifier reads; one that does not cut long texts is taken to read all of them."""
         texts = [request.text for request in requests]
         if isinstance(self._classifier, WindowedClassifier):
@@ -86,7 +89,13 @@ class WhiteBoxService:
     def answer_vocabulary(self, requests: Sequence[Vocabulary]) -> list[WordVocabulary]:
         if not isinstance(self._classifier, WhiteBoxClassifier) and not any(request.required for request in requests):
             return [_NO_WORDS] * len(requests)
-        return [self._white_box().word_vocabulary()] * len(requests)
+        return [self._vocabulary(request.kind) for request in requests]
+
+    def _vocabulary(self, kind: VocabularyKind) -> WordVocabulary:
+        model = self._white_box()
+        if kind == "all" and isinstance(model, SignVocabularyClassifier):
+            return model.whole_vocabulary()
+        return model.word_vocabulary()
 
     def answer_zeroed(self, requests: Sequence[Zeroed]) -> list[list[Scores] | SearchStopped]:
         return _contained(requests, self._zeroed)
@@ -150,12 +159,12 @@ class WhiteBoxService:
         if not isinstance(self._classifier, AttentiveClassifier):
             raise _missing("its attention", "it")
         answers: dict[int, Vector | SearchStopped] = {}
-        for kind in dict.fromkeys((request.layer, request.query) for request in requests):
-            same = [n for n, request in enumerate(requests) if (request.layer, request.query) == kind]
+        kinds = [(request.layer, request.query, request.pieces) for request in requests]
+        for kind in dict.fromkeys(kinds):
+            same = [n for n in range(len(requests)) if kinds[n] == kind]
             with self._charged(len(same)):
-                answers.update(
-                    zip(same, self._classifier.word_attention([requests[n].text for n in same], *kind), strict=True)
-                )
+                words = attention_of_words(self._classifier, [requests[n].text for n in same], *kind)
+            answers.update(zip(same, words, strict=True))
         return [answers[number] for number in range(len(requests))]
 
     def _importance(self, requests: Sequence[Importance]) -> list[TokenScores | SearchStopped]:

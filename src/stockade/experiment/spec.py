@@ -107,6 +107,7 @@ Defenses = Annotated[tuple[NamedDefense, ...] | None, BeforeValidator(_defenses)
 """Names, instances or a list of them, from the outside in. None: those of the model's folder; (): the bare model."""
 Count = Annotated[int, Field(ge=1, strict=True)]
 Seed = Annotated[int, Field(ge=0, strict=True)]
+_PLAIN = str | int | float | None
 
 
 class Spec(BaseModel):
@@ -168,8 +169,15 @@ class Spec(BaseModel):
 
     @classmethod
     def decisive(cls, described: Mapping[str, Any]) -> dict[str, Any]:
-        """The part of a described spec that must be the same for a job to be resumed."""
-        decisive = {name: value for name, value in described.items() if name not in cls.free}
+        """The part of a described spec that must be the same for a job to be resumed.
+
+        A field that an older version did not record has its default, which is what that version did.
+        """
+        defaults = {name: field.get_default() for name, field in cls.model_fields.items() if not field.is_required()}
+        missing = {
+            name: value for name, value in defaults.items() if name not in described and isinstance(value, _PLAIN)
+        }
+        decisive = {name: value for name, value in {**missing, **described}.items() if name not in cls.free}
         for name in cls.by_key:
             if decisive.get(name) is not None:
                 decisive[name] = {item["key"]: item for item in decisive[name]}

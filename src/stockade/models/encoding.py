@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from stockade.core.pairs import Stretch
 from stockade.core.text import Text, TextInput
 
 _ID = "i"
@@ -141,7 +142,7 @@ class TextEncoder:
         encoded = self.tokenizer(*([side] for side in sides), **cut)  # as lists: an empty second text alone is ignored
         return encoded["input_ids"][0], encoded.get("token_type_ids", [[]])[0]
 
-    def visible_words(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[Sequence[int]]:
         """For each text the words that are left when it is cut to what the model can read.
 
         A slow tokenizer cannot tell where its tokens stand; all words then count as read.
@@ -150,23 +151,16 @@ class TextEncoder:
             return [text.indices for text in texts]
         return [self._visible_words(text, self.maximum) for text in texts]
 
-    def _visible_words(self, text: Text, maximum: int) -> range:
-        sides = (str(text),) if text.premise is None else (text.premise, str(text))
+    def _visible_words(self, text: Text, maximum: int) -> Sequence[int]:
+        sides = (text.input,) if isinstance(text.input, str) else text.input
         if sum(len(side.encode("utf-8", "surrogatepass")) for side in sides) + _SPECIAL_TOKENS <= maximum:
             return text.indices
         cut = self.tokenizer(*sides, truncation="longest_first", max_length=maximum, return_offsets_mapping=True)
         if len(cut["input_ids"]) < maximum:
             return text.indices
-        spans = [
-            (start, end)
-            for (start, end), side in zip(cut["offset_mapping"], cut.sequence_ids(), strict=True)
-            if side == len(sides) - 1 and end > start
-        ]
-        if not spans:
-            return range(0)
-        first, last = spans[0][0], spans[-1][1]
-        ends = [start + len(word) for start, word in zip(text.starts, text.words, strict=True)]
-        return range(bisect_right(ends, first), bisect_left(text.starts, last))
+        offsets, sequences = cut["offset_mapping"], cut.sequence_ids()
+        shown = [_words_between(text, stretch, offsets, sequences) for stretch in text.stretches]
+        return shown[0] if len(shown) == 1 else [index for words in shown for index in words]
 
     def tensors(self, batch: Sequence[EncodedText], device: torch.device) -> dict[str, Tensor]:
         """The batch as the model's arguments, padded to its longest text on the tokenizer's side."""
@@ -184,6 +178,29 @@ class TextEncoder:
             types = b"".join([text.types or bytes(len(text.ids)) for text in batch])
             arrays["token_type_ids"] = _filled(mask, self.tokenizer.pad_token_type_id, types)
         return {name: torch.from_numpy(values).to(device) for name, values in arrays.items()}
+
+
+def sequence_of(stretch: Stretch) -> int:
+    """Which sequence of a tokenizer's input the words of a side are in."""
+    return 1 if stretch.side == "hypothesis" else 0
+
+
+def _words_between(
+    text: Text, stretch: Stretch, offsets: Sequence[tuple[int, int]], sequences: Sequence[int | None]
+) -> range:
+    """The words of a side that the tokens of a text begin and end in."""
+    number, shift = sequence_of(stretch), stretch.start
+    spans = [
+        (start + shift, end + shift)
+        for (start, end), sequence in zip(offsets, sequences, strict=True)
+        if sequence == number and end > start
+    ]
+    if not spans:
+        return range(0)
+    first, last = spans[0][0], spans[-1][1]
+    ends = [start + len(word) for start, word in zip(text.starts, text.words, strict=True)]
+    low, high = stretch.words.start, stretch.words.stop
+    return range(bisect_right(ends, first, low, high), bisect_left(text.starts, last, low, high))
 
 
 def logits_of(output: Any) -> Tensor:

@@ -100,6 +100,7 @@ class HuggingFaceClassifier:
         self._one_by_one = tokenizer.pad_token_id is None
         self._fingerprint: str | None = None
         self._vocabulary: WordVocabulary | None = None
+        self._signs: WordVocabulary | None = None
 
     @classmethod
     def from_pretrained(
@@ -193,7 +194,7 @@ class HuggingFaceClassifier:
 
         return encode_masked(self._encoder, words, premise, keep, self._encoder.maximum)
 
-    def visible_words(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[Sequence[int]]:
         """The words of each text that are left when it is cut to what the model can read."""
         return self._encoder.visible_words(texts)
 
@@ -210,6 +211,14 @@ class HuggingFaceClassifier:
         if self._vocabulary is None:
             self._vocabulary = word_vocabulary(self.model, self.tokenizer)
         return self._vocabulary
+
+    def whole_vocabulary(self) -> WordVocabulary:
+        """The same with digits, punctuation and other signs; read once."""
+        from stockade.models.white_box import word_vocabulary
+
+        if self._signs is None:
+            self._signs = word_vocabulary(self.model, self.tokenizer, "all")
+        return self._signs
 
     def predict_zeroed(self, places: Sequence[tuple[Text, int]]) -> Probabilities:
         """Class probabilities of each text with the input vectors of one word zeroed."""
@@ -228,8 +237,15 @@ class HuggingFaceClassifier:
         return np.stack([row for row, _ in rows]), np.stack([vector for _, vector in rows])
 
     def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
-        """How much attention each word gets in a layer, the mean over its heads."""
-        return self._white_box.word_attention(texts, layer, query)
+        """How much attention each word gets in a layer: the mean over its heads, the sum over the word's tokens."""
+        pieces = self._white_box.piece_attention(texts, layer, query)
+        return [np.array([float(word.sum()) for word in words], dtype=np.float32) for words in pieces]
+
+    def piece_attention(
+        self, texts: Sequence[Text], layer: int, query: AttentionQuery
+    ) -> list[list[NDArray[np.float32]]]:
+        """How much attention each token of each word gets in a layer, the mean over its heads."""
+        return self._white_box.piece_attention(texts, layer, query)
 
     def token_importance(self, texts: Sequence[Text], objective: ImportanceObjective) -> list[TokenScores]:
         """How much the answer depends on each token of each word: the norm of a gradient."""

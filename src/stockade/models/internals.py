@@ -91,6 +91,15 @@ def hidden_by_word(classifier: HuggingFaceClassifier, texts: Sequence[Text]) -> 
     return [answers[index] for index in range(len(texts))]
 
 
+def pieces_by_word(classifier: HuggingFaceClassifier, texts: Sequence[Text]) -> list[list[int]]:
+    """For each text of how many tokens each of its words is; 0 for one that the model does not read."""
+    counts: dict[int, list[int]] = {}
+    for tokens in classifier.word_reader.batches(texts, _TOKENS, _ROWS):
+        for row, number in enumerate(tokens.numbers):
+            counts[number] = [len(places) for places in tokens.positions[row]]
+    return [counts[number] for number in range(len(texts))]
+
+
 def _by_word(vectors: Tensor, words: list[list[int]]) -> Vectors:
     nothing = torch.full((vectors.shape[1],), torch.nan)
     rows = [vectors[places].mean(0) if places else nothing for places in words]

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -81,13 +82,13 @@ class Ensemble:
         mean: Probabilities = np.mean(scaled, axis=0)
         return mean
 
-    def visible_words(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[Sequence[int]]:
         """The words of each text that at least one member reads."""
         ranges = [
             member.visible_words(texts) if isinstance(member, WindowedClassifier) else [text.indices for text in texts]
             for member in self.members
         ]
-        return [_span(of_text) for of_text in zip(*ranges, strict=True)]
+        return [sorted(set(chain.from_iterable(of_text))) for of_text in zip(*ranges, strict=True)]
 
     def fingerprint(self) -> str:
         """A hash of the members' fingerprints, the temperatures and how classes were matched."""
@@ -225,9 +226,3 @@ def _distinct_logits(member: Classifier, parts: Sequence[Any]) -> Probabilities:
         logits = log_probabilities(member.predict_proba(batch))
     rows: Probabilities = logits[[row_of[_key(part) if member.deterministic else at] for at, part in enumerate(parts)]]
     return rows
-
-
-def _span(ranges: Sequence[range]) -> range:
-    """From the first to the last word of any of the ranges."""
-    shown = [words for words in ranges if words]
-    return range(min(words.start for words in shown), max(words.stop for words in shown)) if shown else range(0)

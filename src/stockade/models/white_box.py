@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from stockade.core.errors import ModelError
-from stockade.core.protocols import AttentionQuery, WordVocabulary
+from stockade.core.protocols import AttentionQuery, VocabularyKind, WordVocabulary
 from stockade.core.text import Text, is_single_word
 from stockade.models.encoding import logits_of
 from stockade.models.input_vectors import altered_vectors, input_variable
@@ -46,14 +46,16 @@ class WhiteBox:
             answers.update(zip(tokens.numbers, logits, strict=True))
         return np.stack([answers[number] for number in range(len(places))])
 
-    def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
-        """How much attention each word gets: the sum over its tokens, the mean over heads and over queries."""
-        answers: dict[int, NDArray[np.float32]] = {}
+    def piece_attention(
+        self, texts: Sequence[Text], layer: int, query: AttentionQuery
+    ) -> list[list[NDArray[np.float32]]]:
+        """How much attention each token of each word gets: the mean over heads and over queries."""
+        answers: dict[int, list[NDArray[np.float32]]] = {}
         for tokens in self._reader.batches(texts, _TOKENS, _ROWS):
             answers.update(zip(tokens.numbers, self._attention(tokens, layer, query), strict=True))
         return [answers[number] for number in range(len(texts))]
 
-    def _attention(self, tokens: WordTokens, layer: int, query: AttentionQuery) -> Iterator[NDArray[np.float32]]:
+    def _attention(self, tokens: WordTokens, layer: int, query: AttentionQuery) -> Iterator[list[NDArray[np.float32]]]:
         with torch.inference_mode(), eager_attention(self._model):
             layers = getattr(self._model(**tokens.inputs, output_attentions=True), "attentions", None)
         if not layers or layers[0] is None:
@@ -67,7 +69,7 @@ class WhiteBox:
         mask = tokens.inputs["attention_mask"].bool()
         for row, words in enumerate(tokens.positions):
             received = weights[row] if weights.dim() == 2 else _received(weights[row], mask[row], query)
-            yield np.array([float(received[places].sum()) for places in words], dtype=np.float32)
+            yield [received[places].float().cpu().numpy() for places in words]
 
 
 def _received(weights: Tensor, mask: Tensor, query: AttentionQuery) -> Tensor:
@@ -137,14 +139,32 @@ def _gradients(model: Any, tokens: WordTokens, label: int) -> NDArray[np.float32
     return rows
 
 
-def word_vocabulary(model: Any, tokenizer: Any) -> WordVocabulary:
+def word_vocabulary(model: Any, tokenizer: Any, kind: VocabularyKind = "letters") -> WordVocabulary:
     """The vocabulary entries that are whole words, with their rows of the input embedding.
 
     A model that reads characters has none: its entries are letters.
+
+    Parameters
+    ----------
+    model, tokenizer
+        Whose vocabulary it is.
+    kind
+        "all" adds digits, punctuation and other signs: whatever the tokenizer reads as that very entry when it is
+        written by itself, which placeholders such as [unused7] are not.
     """
     entries = whole_words(tokenizer)
     chosen = [i for i, (word, whole) in enumerate(entries) if whole and word.isalpha() and is_single_word(word)]
     if all(len(entries[i][0]) == 1 for i in chosen):
         chosen = []
+    elif kind == "all":
+        words = frozenset(chosen)
+        others = [i for i, (word, whole) in enumerate(entries) if whole and i not in words and _is_sign(word)]
+        read = tokenizer([entries[i][0] for i in others], add_special_tokens=False)["input_ids"] if others else []
+        chosen = sorted([*chosen, *(i for i, ids in zip(others, read, strict=True) if ids == [i])])
     table = model.get_input_embeddings().weight.detach().float().cpu().numpy()
     return WordVocabulary(tuple(entries[i][0] for i in chosen), table[chosen])
+
+
+def _is_sign(word: str) -> bool:
+    """Whether an entry can be written in place of a word and is no word of letters."""
+    return word.isprintable() and not word.isalpha() and bool(word) and not any(map(str.isspace, word))

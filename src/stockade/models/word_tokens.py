@@ -13,8 +13,9 @@ from typing import Any
 from torch import Tensor
 
 from stockade.core.errors import ModelError
+from stockade.core.pairs import Stretch
 from stockade.core.text import Text
-from stockade.models.encoding import length_batches
+from stockade.models.encoding import length_batches, sequence_of
 
 BLANKS = ("\u0120", "\u2581")
 """What byte-level and unigram vocabularies write for the blank before a word."""
@@ -48,38 +49,61 @@ class WordReader:
                 "Looking into a model word by word needs a fast tokenizer, which knows where in the text each token "
                 "stands."
             )
-        lengths = [(len(str(text)) + len(text.premise or "")) // _CHARACTERS_PER_TOKEN + 2 for text in texts]
+        lengths = [sum(map(len, _sides(text))) // _CHARACTERS_PER_TOKEN + 2 for text in texts]
         for batch in length_batches(lengths, tokens, 1 if self.tokenizer.pad_token_id is None else rows):
             yield self._read(batch, [texts[number] for number in batch])
 
     def _read(self, numbers: list[int], texts: Sequence[Text]) -> WordTokens:
-        paired = texts[0].premise is not None
-        sides = [[text.premise for text in texts]] if paired else []
         cut = {"truncation": True, "max_length": self.maximum} if self.maximum is not None else {}
         settings = {"padding": len(texts) > 1, "return_offsets_mapping": True, "return_tensors": "pt", **cut}
-        encoded = self.tokenizer(*sides, [str(text) for text in texts], **settings)
+        encoded = self.tokenizer(*(list(side) for side in zip(*map(_sides, texts), strict=True)), **settings)
         offsets = encoded.pop("offset_mapping").tolist()
-        side = 1 if paired else 0
-        positions = [
-            tokens_of_words(text, offsets[row], [token_side == side for token_side in encoded.sequence_ids(row)])
-            for row, text in enumerate(texts)
-        ]
+        positions = [_positions(text, offsets[row], encoded.sequence_ids(row)) for row, text in enumerate(texts)]
         takes = inspect.signature(self.model.forward).parameters
         inputs = {name: tensor.to(self.model.device) for name, tensor in encoded.items() if name in takes}
         return WordTokens(numbers, inputs, positions)
 
 
-def tokens_of_words(text: Text, offsets: Sequence[Sequence[int]], in_text: Sequence[bool]) -> list[list[int]]:
-    """The tokens of each word; `in_text` says which tokens are of the text and neither special nor of its premise."""
-    tokens: list[list[int]] = [[] for _ in text.words]
-    word = 0
+def _sides(text: Text) -> tuple[str, ...]:
+    """What the tokenizer reads: one string, or two."""
+    return (text.input,) if isinstance(text.input, str) else text.input
+
+
+def _positions(text: Text, offsets: Sequence[Sequence[int]], sequences: Sequence[int | None]) -> list[list[int]]:
+    """The tokens of each word, of whichever sides of a pair the words are."""
+    tokens: list[list[int]] = []
+    for stretch in text.stretches:
+        number = sequence_of(stretch)
+        tokens += tokens_of_words(text, offsets, [sequence == number for sequence in sequences], stretch)
+    return tokens
+
+
+def tokens_of_words(
+    text: Text, offsets: Sequence[Sequence[int]], in_text: Sequence[bool], stretch: Stretch | None = None
+) -> list[list[int]]:
+    """The tokens of each word.
+
+    Parameters
+    ----------
+    text
+        The text.
+    offsets
+        Where each token begins and ends in its string.
+    in_text
+        Which tokens are of the words in question: neither special nor of another side of a pair.
+    stretch
+        The words in question; None for all.
+    """
+    words, shift = (text.indices, 0) if stretch is None else (stretch.words, stretch.start)
+    tokens: list[list[int]] = [[] for _ in words]
+    word = words.start
     for token, ((start, end), inside) in enumerate(zip(offsets, in_text, strict=True)):
         if not inside or end <= start:
             continue
-        while word < len(text.words) and text.starts[word] + len(text.words[word]) <= start:
+        while word < words.stop and text.starts[word] + len(text.words[word]) <= start + shift:
             word += 1
-        if word < len(text.words) and end > text.starts[word]:
-            tokens[word].append(token)
+        if word < words.stop and end + shift > text.starts[word]:
+            tokens[word - words.start].append(token)
     return tokens
 
 

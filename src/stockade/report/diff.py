@@ -21,7 +21,7 @@ _LONGEST = 4_000
 
 
 def record_pieces(record: Record) -> tuple[Piece, ...]:
-    """The diff of a record; its text in one piece if nothing was changed.
+    """The diff of a record; its text in one piece if nothing was changed. Of a pair it is that of the hypothesis.
 
     Parameters
     ----------
@@ -31,7 +31,20 @@ def record_pieces(record: Record) -> tuple[Piece, ...]:
     if record.adversarial is None:
         text = record.original if len(record.original) <= _LONGEST else record.original[:_LONGEST] + "…"
         return (Piece("same", text, text),)
-    return diff_pieces(record.original, record.adversarial, record.edits)
+    return diff_pieces(record.original, record.adversarial, record.edits_of("hypothesis"))
+
+
+def premise_pieces(record: Record) -> str | tuple[Piece, ...] | None:
+    """The premise of a pair as it is, or its diff if it was edited; None for a single text.
+
+    Parameters
+    ----------
+    record
+        A result of an attack.
+    """
+    if record.premise is None or record.adversarial_premise is None:
+        return record.premise
+    return diff_pieces(record.premise, record.adversarial_premise, record.edits_of("premise"))
 
 
 def diff_pieces(original: str, adversarial: str, edits: Sequence[Edit] = ()) -> tuple[Piece, ...]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from stockade.core.records import Record, Status
 from stockade.core.text import Piece
-from stockade.report.diff import record_pieces
+from stockade.report.diff import premise_pieces, record_pieces
 
 Tone = Literal["plain", "good", "bad", "warning", "soft", "strong"]
 """What a colour would say: green, red, amber, grey, or bold."""
@@ -100,7 +100,7 @@ class Example:
     details
         Small print: id, true label, queries.
     premise
-        The premise of a pair.
+        The premise of a pair; one that was attacked in the pieces of its diff.
     bar
         Drawn below the text.
     notes
@@ -121,7 +121,7 @@ class Example:
     label: str = ""
     verdict: str = ""
     details: Sequence[str] = ()
-    premise: str | None = None
+    premise: Marked | None = None
     bar: Bar | None = None
     notes: Sequence[str] = ()
     explained: Sequence[str] = ()
@@ -208,7 +208,7 @@ def record_example(record: Record, *, labelled: bool = True) -> Example:
         label=record.attack,
         verdict=verdict,
         details=tuple(_details(record, labelled)),
-        premise=record.premise,
+        premise=premise_pieces(record),
         notes=(record.reason,) if record.reason else (),
         facets={"status": record.status, "attack": record.attack},
         values={name: value for name, value in _values(record) if value is not None},

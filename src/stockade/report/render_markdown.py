@@ -117,7 +117,7 @@ def _example(item: Example) -> str:
     head = ", ".join(markdown(part) for part in (item.label, item.status, item.verdict) if part)
     lines = [f"{head}: " * bool(head) + _marked(item.text)]
     if item.premise is not None:
-        lines.append(f"Premise: {markdown(item.premise)}")
+        lines.append(f"Premise: {_marked(item.premise)}")
     lines += [
         f"{markdown(version.name)}: {_marked(version.text)} {markdown(version.detail)}" for version in item.versions
     ]

@@ -192,7 +192,7 @@ def _example(item: Example, colours: bool) -> Iterator[Line]:
     if head:
         yield head
     if item.premise is not None:
-        yield _line(f"premise: {item.premise}", "dim")
+        yield Line.assemble(_line("premise: ", "dim"), _marked(item.premise, colours, "dim"))
     yield _marked(item.text, colours)
     for version in item.versions:
         detail = _line(f"  {version.detail}" if version.detail else "", "dim")

@@ -101,11 +101,7 @@ def _development_texts(attacks: Sequence[AttackResult]) -> tuple[list[TextInput]
     for attack in attacks:
         for record in attack.records():
             if record.status in ("success", "failed"):
-                clean[_input(record.original, record.premise)] = None
-            if record.status == "success" and record.adversarial is not None:
-                attacked[_input(record.adversarial, record.premise)] = None
+                clean[record.original_input] = None
+            if record.status == "success" and record.adversarial_input is not None:
+                attacked[record.adversarial_input] = None
     return list(clean), list(attacked)
-
-
-def _input(string: str, premise: str | None) -> TextInput:
-    return string if premise is None else (premise, string)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from stockade.core.errors import RunError
+from stockade.core.pairs import Side, Sides
 from stockade.core.protocols import Classifier
 from stockade.core.records import Record
 from stockade.core.text import Edit, Text
@@ -19,15 +21,13 @@ from stockade.studies.attention.inside import (
     CODEC,
     Attention,
     TextChange,
-    attention_shift,
     changed_texts,
-    embedding_change,
     measure_inside,
     read_changes,
     read_theorem,
     relative_changes,
-    relative_embedding_change,
 )
+from stockade.studies.attention.means import attention_shift, embedding_change, relative_embedding_change
 from tests.records import record
 from tests.studies.attention.toys import toy_bert, toy_lstm
 
@@ -101,16 +101,16 @@ def test_every_text_is_measured_once_and_a_kill_loses_one_at_most(tmp_path: Path
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        measure_inside(store, victim, load, successes=records, texts=texts, samples=50, observer=interrupt)
+        measure_inside(store, victim, load, successes={"gs-ec": records}, texts=texts, samples=50, observer=interrupt)
     assert list(read_changes(store, "toy")) == ["0", "1"]
     assert read_theorem(store, "toy") is None
     before = load.loads
-    measure_inside(store, victim, load, successes=records, texts=texts, samples=50, observer=reports.append)
+    measure_inside(store, victim, load, successes={"gs-ec": records}, texts=texts, samples=50, observer=reports.append)
     assert load.loads == before + 2, "one text and the theorem"
     assert [(report.part, report.done, report.total) for report in reports] == [
         ("toy: inside", number, 3) for number in (1, 2, 3)
     ]
-    measure_inside(store, victim, load, successes=records, texts=texts, samples=50)
+    measure_inside(store, victim, load, successes={"gs-ec": records}, texts=texts, samples=50)
     assert load.loads == before + 2, "nothing is left to measure"
     theorem = read_theorem(store, "toy")
     assert theorem is not None
@@ -126,7 +126,7 @@ def test_what_is_measured_is_what_the_model_shows(tmp_path: Path) -> None:
         None,
         None,
     )
-    measure_inside(store, victim, lambda: model, successes=[success(0)], texts=[], samples=5)
+    measure_inside(store, victim, lambda: model, successes={"gs-ec": [success(0)]}, texts=[], samples=5)
     measured = read_changes(store, "toy")["0"]
     texts = [Text.parse(TEXT), Text.parse("a bad film")]
     before, after = model.word_attention(texts, 0, "mean")
@@ -153,7 +153,7 @@ def test_attention_of_the_other_words() -> None:
     assert shift.others["value"] == pytest.approx(0.125)
     assert shift.relative["value"] == pytest.approx(0.25 / 0.75, abs=1e-6)
     assert shift.replaced["value"] == pytest.approx((0.25 + 0.5) / 2)
-    assert shift.moved["value"] == pytest.approx((0.25 + 0.25) / 2)
+    assert shift.moved["value"] == pytest.approx((0.25 + 0.5) / 2), "a special token got half of it"
     assert attention_shift([]).moved == {"value": None, "low": None, "high": None}
 
 
@@ -168,6 +168,52 @@ def test_embedding_change_by_layer_and_distance() -> None:
     assert mean.layers[1][0] is None
     assert mean.counts[middle - 1 : middle + 3] == (1, 2, 2, 0)
     assert embedding_change([change(0, (1.0,), (1.0,))]) is None
+
+
+def test_the_mean_leaves_out_words_of_another_number_of_pieces() -> None:
+    """A word of two pieces that becomes one shifts all positions behind it, and so every input vector there."""
+    kept = replace(change(1, (0.0,) * 3, (0.0,) * 3, ((0.0, 4.0, 0.0),)), pieces=(1, 1))
+    shifted = replace(change(1, (0.0,) * 3, (0.0,) * 3, ((0.0, 9.0, 8.0),)), pieces=(2, 1))
+    mean = embedding_change([kept, shifted])
+    assert mean is not None
+    middle = mean.distances.index(0)
+    assert (mean.texts, mean.left_out) == (1, 1)
+    assert mean.layers[0][middle - 1 : middle + 2] == (0.0, 4.0, 0.0)
+    nothing = embedding_change([shifted])
+    assert nothing is not None
+    assert (nothing.texts, nothing.left_out, set(nothing.layers[0])) == (0, 1, {None})
+
+
+def test_how_many_pieces_a_word_has_is_measured(tmp_path: Path) -> None:
+    """ "greatly" is two pieces of the toy, all other words are one."""
+    store, model = ResultStore(tmp_path, writable=True), HuggingFaceClassifier(*toy_bert())
+    records = [success(0, "bad"), success(1, "greatly")]
+    measure_inside(store, describe(model), lambda: model, successes={"gs-ec": records}, texts=[], samples=5)
+    measured = read_changes(store, "toy")
+    assert [measured[id].pieces for id in "01"] == [(1, 1), (1, 2)]
+    assert [measured[id].keeps_length for id in "01"] == [True, False]
+    assert measured["0"].layers is not None
+    assert measured["1"].layers is not None
+    moves = [[move > 0 for move in measured[id].layers[0] if move is not None] for id in "01"]  # type: ignore[index]
+    assert moves == [[False, True, False], [False, True, True]], "behind a longer word the positions shift"
+
+
+@pytest.mark.parametrize(
+    ("sides", "side", "index", "place"),
+    [("premise", "premise", 1, 1), ("both", "premise", 1, 1), ("both", "hypothesis", 1, 4)],
+)
+def test_the_changed_word_is_found_in_its_side_of_a_pair(sides: Sides, side: Side, index: int, place: int) -> None:
+    premise, hypothesis = "a great film", "the great day"
+    before = Text.parse(hypothesis, premise, sides)
+    after = before.replace(place, "bad")
+    made = record(
+        0, "success", "gs-ec", original=hypothesis, adversarial=after.hypothesis, edits=after.edits, premise=premise,
+        adversarial_premise=None if after.premise == premise else after.premise,
+    )  # fmt: skip
+    ((text, old, new),) = changed_texts([made], sides)
+    assert (text.index, text.replacement, text.side, made.edits[0].index) == (place, "bad", side, index)
+    assert (old.input, new.input) == (before.input, after.input)
+    assert list(changed_texts([replace(made, edits=(Edit("replace", 9, "great", "bad", side),))], sides)) == []
 
 
 def test_relative_embedding_change() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from stockade.attacks.registry import make_attacks
 from stockade.core.statistics import wilson
 from stockade.studies.attention.analysis import (
     AttentionNumbers,
@@ -16,8 +17,9 @@ from stockade.studies.attention.analysis import (
     examples_to_show,
 )
 from stockade.studies.attention.claims import check_claims, published_table
-from stockade.studies.attention.inputs import ATTACKS, Selection, Victim
-from stockade.studies.attention.inside import TextChange
+from stockade.studies.attention.inputs import ATTACKS, Victim
+from stockade.studies.attention.inside import Attention, TextChange
+from stockade.studies.attention.texts import Selection
 from stockade.studies.claims import Claim
 from stockade.studies.records import read_results
 from stockade.workflows.attack.spec import AttackSpec
@@ -37,7 +39,12 @@ STRONG = {
 FLIPS = (0.5, 0.1, 0.0, 0.0)
 
 
-def text_change(number: str, *, words: int = 6, relative: float | None = None) -> TextChange:
+def text_change(
+    number: str, *, words: int = 6, relative: float | None = None, pieces: tuple[int, int] | None = None
+) -> TextChange:
+    """A success that moves half of R_e of the attention from the first word to the second."""
+    moved = (relative or 0.0) / 2
+    rest = (0.0,) * (words - 2)
     return TextChange(
         id=number,
         label="positive",
@@ -46,6 +53,8 @@ def text_change(number: str, *, words: int = 6, relative: float | None = None) -
         index=0,
         replacement="x",
         relative_change=relative,
+        pieces=pieces,
+        attention=Attention((1.0, 0.0, *rest), (1.0 - moved, moved, *rest)),
     )
 
 
@@ -68,7 +77,8 @@ def made(
             else failure(number, attack, flip_share=share)
             for number, (letter, share) in enumerate(zip(letters, shares, strict=True))
         ]
-    spec = AttackSpec.of(model="toy model", data="toy data", attacks=list(outcomes), similarity=False)
+    named = {attack: attack.removesuffix("-last") for attack in outcomes}
+    spec = AttackSpec.of(model="toy model", data="toy data", attacks=make_attacks(named), similarity=False)
     run = make_run(folder / name, spec, records)
     victim = Victim(
         name=name,
@@ -114,25 +124,65 @@ def test_claims_about_the_attacks_on_one_model(tmp_path: Path) -> None:
     _, claims = analysed(made(tmp_path / "a"))
     assert {claim.holds for claim in claims} == {None}, "four texts decide nothing"
     assert "3 against 2 of 4 texts; 1 fooled only by gs-gr, 0 only by asmax-gr; McNemar p = 1.000" in claims[0].numbers
-    assert claims[2].numbers == "25.0 % of texts against 15.0 % of draws; sign flips p = 1.000 on 4 texts"
+    assert claims[2].numbers == "75.0 % of texts against 15.0 % of draws; sign flips p = 0.250 on 4 texts"
     assert claims[3].numbers == "3 against 3 of 4 texts: +0.0 points (-49.0 to +49.0)"
     many = {attack: 40 * letters for attack, letters in STRONG.items()}
     _, claims = analysed(made(tmp_path / "b", many, 40 * FLIPS))
-    assert [claim.holds for claim in claims] == [True, True, True, True]
-    _, claims = analysed(made(tmp_path / "c", {**many, "gs-ec": 40 * "sfff", "list": 40 * "ssss"}, 40 * FLIPS))
-    assert [claim.holds for claim in claims] == [True, False, True, False]
+    assert [claim.claim.removeprefix("toy: ") for claim in claims] == [
+        "gs-gr at least as strong as attention (A*)",
+        "gs-gr at least as strong as list",
+        "gs-gr at least as strong as random",
+        "gs-ec almost identical to gs-gr, within 5 points",
+        "asmax-gr at least as strong as asmin-gr",
+        "asmax-ec at least as strong as asmin-ec",
+    ]
+    assert [claim.holds for claim in claims] == [True, True, True, True, True, True]
+    other = {**many, "gs-ec": 40 * "sfff", "list": 40 * "ssss", "asmin-gr": 40 * "sssf"}
+    _, claims = analysed(made(tmp_path / "c", other, 40 * FLIPS))
+    assert [claim.holds for claim in claims] == [None, False, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("only_gr", "only_ec", "texts", "holds"),
+    [(0, 0, 100, True), (0, 0, 60, None), (1, 1, 100, True), (2, 0, 100, None), (0, 30, 100, False)],
+)
+def test_almost_identical_is_undecided_unless_the_interval_is_within_the_margin(
+    tmp_path: Path, only_gr: int, only_ec: int, texts: int, holds: bool | None
+) -> None:
+    """On 60 texts no difference at all is still 6 points wide; the paper's own 2 points on 100 texts reach to 7."""
+    both = texts // 2
+    rest = texts - both - only_gr - only_ec
+    outcomes = {
+        "random": texts * "f",
+        "list": texts * "f",
+        "gs-gr": both * "s" + only_gr * "s" + only_ec * "f" + rest * "f",
+        "gs-ec": both * "s" + only_gr * "f" + only_ec * "s" + rest * "f",
+    }
+    _, claims = analysed(made(tmp_path, outcomes, texts * (0.0,)))
+    (claim,) = [claim for claim in claims if "almost identical" in claim.claim]
+    assert claim.holds is holds, claim.numbers
+
+
+@pytest.mark.parametrize(("fooled", "holds"), [(0, True), (3, True), (8, None), (30, False)])
+def test_the_pilot_study_must_stay_below_ten_percent(tmp_path: Path, fooled: int, holds: bool | None) -> None:
+    many = {attack: 25 * letters for attack, letters in STRONG.items()}
+    model = made(tmp_path, {**many, "asmax-ec-last": fooled * "s" + (100 - fooled) * "f"}, 25 * FLIPS)
+    _, claims = analysed(model)
+    assert claims[-1].claim == "toy: asmax-ec by the last layer fools less than 10 % of the texts"
+    assert claims[-1].holds is holds
+    assert claims[-1].numbers.startswith(f"{fooled} of 100 texts: {fooled:.1f} %")
 
 
 def test_where_nothing_fools_a_model_no_claim_is_decided(tmp_path: Path) -> None:
     _, claims = analysed(made(tmp_path, dict.fromkeys(STRONG, "ffff"), (0.0, 0.0, 0.0, 0.0)))
-    assert [claim.verdict for claim in claims] == ["undecided"] * 4
+    assert [claim.verdict for claim in claims] == ["undecided"] * 6
 
 
 def test_a_model_without_attention_leaves_claims_undecided(tmp_path: Path) -> None:
     numbers, claims = analysed(made(tmp_path, {"random": "sf", "list": "ff"}, (0.5, 0.0)))
     model = numbers.models["toy"]
     assert (model.a_star, model.attention, model.without_attention) == (None, None, "not shown")
-    assert [claim.holds for claim in claims] == [None, None, None, None]
+    assert [claim.holds for claim in claims] == [None] * 6
     assert claims[0].numbers == "the model does not allow one of them"
 
 
@@ -146,7 +196,7 @@ def test_claims_about_models_count_the_texts_that_fool_only_one(tmp_path: Path) 
     numbers, several = analysed(bert, lstm, other)
     claims = {claim.claim: claim for claim in several}
     assert [pair.models for pair in numbers.pairs] == [("bert", "lstm")]
-    assert len(claims) == len(several) == 3 * 4 + len(ATTACKS) + 1
+    assert len(claims) == len(several) == 3 * 6 + len(ATTACKS) + 2
     assert claims["random: bert is fooled less often than lstm"].holds is True
     assert claims["gs-gr: bert is fooled less often than lstm"].holds is True
     assert claims["gs-ec: bert is fooled less often than lstm"].holds is None
@@ -157,6 +207,9 @@ def test_claims_about_models_count_the_texts_that_fool_only_one(tmp_path: Path) 
     moved = claims["R_e is larger for lstm than for bert"]
     assert moved.holds is True
     assert moved.numbers.startswith("bert 0.200 (0.200–0.200), lstm 0.600 (0.600–0.600); sign flips p < 0.001 on 32")
+    stable = claims["gs-ec moves less attention in bert than in lstm"]
+    assert stable.holds is True
+    assert stable.numbers.startswith("bert 0.100 (0.100–0.100), lstm 0.300 (0.300–0.300); sign flips p < 0.001 on 32")
     compared = numbers.pairs[0].attacks["list"]
     assert compared == compare_models(bert.results, lstm.results, "list")
     assert compared is not None
@@ -178,6 +231,8 @@ def test_texts_that_fool_most_models_are_shown_first() -> None:
     assert [change.id for change in shown["b"]] == ["3"]
     lengths = [text_change("short", words=3), text_change("long", words=31), text_change("fine", words=30)]
     assert [change.id for change in examples_to_show({"a": lengths})["a"]] == ["fine", "short", "long"]
+    kept = [text_change("shifts", pieces=(2, 1)), text_change("keeps", pieces=(1, 1))]
+    assert [change.id for change in examples_to_show({"a": kept})["a"]] == ["keeps", "shifts"]
 
 
 def test_the_papers_numbers_have_a_row_for_each_attack_and_one_for_the_best() -> None:

@@ -15,11 +15,14 @@ from click.testing import CliRunner
 import stockade as st
 from stockade.cli.main import cli
 from stockade.core.errors import OptionError, RunError
+from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.report.examples import Words
+from stockade.studies.attention.examples_page import compared_texts
 from stockade.studies.attention.inputs import ATTACKS, BY_ATTENTION
+from stockade.studies.attention.page import findings
 from stockade.studies.attention.study import AttentionResult
 from tests.studies.attention.conftest import SMALL
-from tests.studies.attention.toys import LABELS, toy_bert, toy_lstm, toy_rows
+from tests.studies.attention.toys import LABELS, balanced, toy_bert, toy_lstm, toy_rows
 
 FILES = {"summary.json", "report.md", "report.html", "run.sqlite", "manifest.json", "bert", "lstm"}
 BLACK_BOX = "python:tests.studies.attention.test_running:says"
@@ -66,7 +69,7 @@ def test_a_whole_study(finished: AttentionResult) -> None:
     assert written(folder) == without_seconds(json.loads(json.dumps(finished.summary, allow_nan=False)))
     assert (numbers.texts.chosen, numbers.texts.classified, numbers.texts.total) == (6, 10, 10)
     for name, model in numbers.models.items():
-        assert list(model.attacks) == list(ATTACKS)
+        assert list(model.attacks) == [*ATTACKS, *(["asmax-ec-last"] if name == "bert" else [])]
         assert {attack.attacked for attack in model.attacks.values()} == {6}, name
         assert model.attention is not None
         assert model.attention.texts == model.attacks["gs-ec"].succeeded > 0
@@ -80,7 +83,7 @@ def test_a_whole_study(finished: AttentionResult) -> None:
     assert len(bert.theorem.heads) == 4
     assert bert.theorem.real_vectors > 0
     assert (lstm.theorem, lstm.without_theorem) == (None, "it has no layer of self-attention")
-    assert len(finished.claims) == 2 * 4 + len(ATTACKS) + 1
+    assert len(finished.claims) == 2 * 6 + 1 + len(ATTACKS) + 2
     assert list(finished.runs) == ["bert", "lstm"]
     with pytest.raises(OptionError, match=r"several runs: choose one of runs \(bert, lstm\)"):
         _ = finished.run
@@ -90,11 +93,54 @@ def test_a_whole_study(finished: AttentionResult) -> None:
 def test_what_a_result_can_do(finished: AttentionResult, tmp_path: Path) -> None:
     result = opened(finished.folder)
     assert result.summary == finished.summary
-    assert len(list(result.records())) == len(result.to_pandas()) == 2 * len(ATTACKS) * 6
+    assert len(list(result.records())) == len(result.to_pandas()) == (2 * len(ATTACKS) + 1) * 6
     assert next(iter(result.rows()))["run"] == "bert"
     saved = result.save(tmp_path / "kept")
     assert saved.numbers == finished.numbers
     assert saved.ratings is None
+
+
+def test_figure_1_shows_what_asmin_and_asmax_do_to_the_same_text(finished: AttentionResult) -> None:
+    pairs = finished.numbers.models["bert"].least_and_most
+    assert pairs
+    results = finished.results["bert"]
+    for pair in pairs:
+        for change, attack in ((pair.least, "asmin-ec"), (pair.most, "asmax-ec")):
+            record = results[attack][pair.least.id]
+            assert record.status == "success"
+            assert (change.index, change.replacement) == (record.edits[0].index, record.edits[0].after)
+            assert change.attention is not None
+            scores = [round(score, 5) for score in change.attention.before]
+            assert scores[change.index] == (min if attack == "asmin-ec" else max)(scores)
+    strips = [block for block in finished.document().blocks if isinstance(block, Words) and len(block.rows) == 3]
+    names, rows = zip(*strips[0].rows, strict=True)
+    assert names == ("original", "asmin-ec", "asmax-ec")
+    marked = [[index for index, word in enumerate(row) if word.marked] for row in rows]
+    assert marked == [
+        sorted({pairs[0].least.index, pairs[0].most.index}),
+        [pairs[0].least.index],
+        [pairs[0].most.index],
+    ]
+    assert rows[1][pairs[0].least.index].text == pairs[0].least.replacement
+
+
+def test_the_page_sets_greedy_and_constrained_words_side_by_side(finished: AttentionResult) -> None:
+    for name in finished.victims:
+        for greedy, constrained in compared_texts(finished.results[name]):
+            assert (greedy.attack, constrained.attack) == ("gs-gr", "gs-ec")
+            assert greedy.id == constrained.id
+            assert greedy.adversarial != constrained.adversarial
+    markdown = finished.document().to_markdown()
+    assert "What gs-gr and gs-ec write" in markdown
+    assert "Table 2" in markdown
+    assert "Tables 3 and 4" in markdown
+
+
+def test_the_headline_is_a_share(finished: AttentionResult) -> None:
+    (sentence,) = [item for item in findings(finished) if "attention elsewhere" in item]
+    shares = [float(number) for number in re.findall(r"([\d.]+) %", sentence)]
+    assert len(shares) == 2
+    assert all(0 <= share <= 100 for share in shares)
 
 
 def test_the_page_needs_nothing_else(finished: AttentionResult) -> None:
@@ -283,6 +329,53 @@ def test_bad_options_are_refused() -> None:
         study(says, data, draws=0)
     with pytest.raises(OptionError, match="name the sheet with --rating-sheet"):
         study(says, data, compare="a:gs-gr,a:gs-ec")
+    with pytest.raises(OptionError, match="--pieces"):
+        study(says, data, pieces="first")
+    with pytest.raises(OptionError, match="--caution"):
+        study(says, data, caution=-1.0)
+
+
+def test_a_layer_that_no_model_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"--layer is 7, which no model has \(bert: The model has 2 attention layers"):
+        study({"bert": toy_bert()}, toy_rows(), layer=7, out=tmp_path / "a")
+    with pytest.raises(OptionError, match="--sides premise is for pairs, and the data are single texts"):
+        study({"bert": toy_bert()}, toy_rows(), sides="premise", out=tmp_path / "a")
+
+
+def test_options_reach_the_attacks_and_the_pilot_can_be_left_out(tmp_path: Path) -> None:
+    options = {"layer": 1, "query": "first", "pieces": "max", "vocabulary": "letters", "caution": 2.0}
+    result = study({"bert": toy_bert()}, toy_rows(), limit=1, out=tmp_path / "a", exhaustive=True, **options)
+    recorded = {attack["key"]: attack["options"] for attack in result.run.manifest.spec["attacks"]}
+    for name in BY_ATTENTION:
+        assert {option: recorded[name][option] for option in options} == options
+    assert recorded["gs-ec"]["exhaustive"] is True
+    assert recorded["random"]["vocabulary"] == "letters"
+    assert "asmax-ec-last" not in recorded, "layer 1 is the last one"
+    assert {name: result.summary[name] for name in options} == options
+    without = study({"bert": toy_bert()}, toy_rows(), limit=1, out=tmp_path / "b", pilot=False)
+    assert list(without.numbers.models["bert"].attacks) == list(ATTACKS)
+    first = study({"bert": toy_bert()}, toy_rows(), limit=1, out=tmp_path / "c")
+    pilot = next(item for item in first.run.manifest.spec["attacks"] if item["key"] == "asmax-ec-last")
+    assert (pilot["name"], pilot["options"]["layer"]) == ("asmax-ec", -1)
+
+
+def test_pairs_are_attacked_in_the_premise(tmp_path: Path) -> None:
+    pairs = [(text, "a film is bad") for text, _ in toy_rows()]
+    bert = balanced(*toy_bert(), pairs)
+    classes = HuggingFaceClassifier(*bert).predict_proba(pairs).argmax(1).tolist()
+    rows = [(pair, LABELS[label]) for pair, label in zip(pairs, classes, strict=True)]
+    result = study({"bert": bert}, rows, limit=4, sides="premise", out=tmp_path / "a")
+    assert result.complete
+    assert result.verify({"bert": bert}).holds
+    found = [record for record in result.run.records("gs-gr") if record.status == "success"]
+    assert found
+    assert all(record.adversarial == "a film is bad" != record.adversarial_premise for record in found)
+    assert all(change.side == "premise" for change in result.changes["bert"].values())
+    markdown = (tmp_path / "a" / "report.md").read_text()
+    assert "One word replaced in each premise" in markdown
+    assert "Table 5" in markdown
+    assert "Table 6" in markdown
+    assert result.manifest.spec["sides"] == "premise"
 
 
 def test_a_black_box_has_rows_that_say_why_they_are_empty(tmp_path: Path) -> None:
@@ -337,5 +430,7 @@ def test_the_command_and_its_resumption(toys: Path, tmp_path: Path) -> None:
     assert (tmp_path / "s.csv").exists()
     assert written(folder) == before
     shown = CliRunner().invoke(cli, ["study", "attention", "--help"]).output
-    for option in ("--draws", "--samples", "--rating-sheet", "--compare", "--ratings", "--defense", "--budget"):
+    ours = ("--layer", "--query", "--pieces", "--caution", "--exhaustive", "--vocabulary", "--sides", "--no-pilot")
+    shared = ("--draws", "--samples", "--rating-sheet", "--compare", "--ratings", "--defense", "--budget")
+    for option in (*ours, *shared):
         assert option in shown

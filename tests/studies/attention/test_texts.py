@@ -12,7 +12,7 @@ from stockade.core.protocols import Probabilities
 from stockade.core.text import TextInput
 from stockade.datasets.examples import prepare_examples
 from stockade.datasets.load import load_data
-from stockade.studies.attention.inputs import select_texts, selected_examples
+from stockade.studies.attention.texts import select_texts, selected_examples
 
 ROWS = [(f"text {number}", number % 2) for number in range(300)]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
+from stockade.core.text import TextInput
 from stockade.models.huggingface import HuggingFaceClassifier
 from stockade.models.zoo.build import build_model
 from tests.models.conftest import tiny_bert, tiny_tokenizer
@@ -27,7 +29,7 @@ TEXTS = (
 
 def toy_bert() -> tuple[Any, Any]:
     model = tiny_bert(id2label=dict(enumerate(LABELS)), label2id={name: at for at, name in enumerate(LABELS)})
-    return _balanced(model, tiny_tokenizer())
+    return balanced(model, tiny_tokenizer())
 
 
 def toy_lstm() -> tuple[Any, Any]:
@@ -37,19 +39,19 @@ def toy_lstm() -> tuple[Any, Any]:
     with torch.no_grad():
         weights: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
         weights.copy_(torch.randn(weights.shape, generator=generator) * 2)
-    return _balanced(model, tokenizer)
+    return balanced(model, tokenizer)
 
 
-def _balanced(model: Any, tokenizer: Any) -> tuple[Any, Any]:
+def balanced(model: Any, tokenizer: Any, texts: Sequence[TextInput] = TEXTS) -> tuple[Any, Any]:
     """Moves the bias so that half of the texts are of each class."""
-    margins = _log_odds(model, tokenizer)
+    margins = _log_odds(model, tokenizer, texts)
     with torch.no_grad():
         model.classifier.bias[1] -= float(torch.tensor(margins).median()) + 1e-3
     return model, tokenizer
 
 
-def _log_odds(model: Any, tokenizer: Any) -> list[float]:
-    rows = HuggingFaceClassifier(model, tokenizer).predict_proba(list(TEXTS))
+def _log_odds(model: Any, tokenizer: Any, texts: Sequence[TextInput]) -> list[float]:
+    rows = HuggingFaceClassifier(model, tokenizer).predict_proba(list(texts))
     return [float(torch.logit(torch.tensor(row[1]), eps=1e-12)) for row in rows]
 
 

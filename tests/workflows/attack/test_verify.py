@@ -139,6 +139,20 @@ def test_a_pair_is_asked_about_with_its_premise(tmp_path: Path) -> None:
     assert problems(run_of(tmp_path, labels=model.labels, **fields), model) == []
 
 
+def test_a_forged_premise_is_noticed(tmp_path: Path) -> None:
+    """The edit of the hypothesis is right, and the premise is said to have been edited without an edit."""
+    run = run_of(tmp_path, premise="it rains", adversarial_premise="it snows")
+    wrong = "the recorded edits do not lead from the original to the adversarial text"
+    assert wrong in problems(run, victim())
+
+
+def test_an_edit_outside_of_the_attacked_side_is_noticed(tmp_path: Path) -> None:
+    edits = (Edit("replace", 1, "great", "big", "hypothesis"), Edit("replace", 1, "rains", "snows", "premise"))
+    run = run_of(tmp_path, premise="it rains", adversarial_premise="it snows", edits=edits, perturbed_percent=200 / 3)
+    found = problems(run, victim())
+    assert found == ["edits outside of the hypothesis, which alone was attacked"]
+
+
 def test_edits_must_lead_from_the_original_to_the_text(tmp_path: Path) -> None:
     run = run_of(tmp_path, edits=(Edit("replace", 1, "great", "small"),))
     assert problems(run, victim()) == ["the recorded edits do not lead from the original to the adversarial text"]

@@ -170,13 +170,13 @@ class NeuralTranslator:
         """The whole words of the vocabulary with their input vectors; read once."""
         return self._vocabulary
 
-    def visible_words(self, texts: Sequence[Text]) -> list[range]:
+    def visible_words(self, texts: Sequence[Text]) -> list[Sequence[int]]:
         """The words of each text that are left when it is cut to what the model can read."""
         if not self.prefix:
             return self.encoder.visible_words(texts)
         before = len(Text.parse(self.prefix).words)
         whole = self.encoder.visible_words([Text.parse(self.prefix + str(text)) for text in texts])
-        return [range(max(0, words.start - before), max(0, words.stop - before)) for words in whole]
+        return [[index - before for index in words if index >= before] for words in whole]
 
     @cached_property
     def _inside(self) -> Inside:

@@ -42,10 +42,10 @@ CHECKPOINTS = {
     "MiniLM-L3": Checkpoint("bert", 3),
 }
 NOPT_OPTIONS: Mapping[str, Any] = {
-    "hidden_size": 256,
+    "hidden_size": 384,
     "layers": 3,
-    "heads": 4,
-    "intermediate_size": 1024,
+    "heads": 12,
+    "intermediate_size": 1536,
     "dropout": 0.1,
     "vocabulary": 8_000,
     "maximum": 512,

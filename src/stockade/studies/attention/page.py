@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from stockade.report.charts import Series, plot_rows
 from stockade.report.document import Block, Bullets, Cell, Details, Document, Heading, Note, Plot, Prose, Table, code
 from stockade.report.figures import draw_plot
 from stockade.report.numbers import NOT_AVAILABLE, count, number, percent_cell, plain_percent, ranged_cell
 from stockade.studies.attention.analysis import ModelNumbers
-from stockade.studies.attention.claims import published_table
-from stockade.studies.attention.inputs import ATTACKS, BY_ATTENTION, GREEDY_EC, RANDOM
-from stockade.studies.attention.inside_page import attention_blocks, embedding_blocks, theorem_blocks, theorem_in_short
+from stockade.studies.attention.claims import NEAR, published_table
+from stockade.studies.attention.examples_page import choice_blocks, side_by_side_blocks
+from stockade.studies.attention.inputs import ATTACKS, BY_ATTENTION, GREEDY_EC, LAST_LAYER, RANDOM
+from stockade.studies.attention.inside_page import attention_blocks, embedding_blocks, least_and_most_blocks
 from stockade.studies.attention.ratings import RatedComparison
 from stockade.studies.attention.study import AttentionResult
+from stockade.studies.attention.theorem_page import theorem_blocks, theorem_in_short
 from stockade.studies.claims import claims_in_short, claims_table
 from stockade.studies.frame import study_document
 
@@ -21,12 +24,13 @@ Models = Mapping[str, ModelNumbers]
 _SUCCESS = (
     "Share of texts with 95 % Wilson intervals; random is the mean share of {draws:,} draws per text that fool the "
     "model, with a bootstrap interval over texts. A* is the best of the four attention attacks, as in the paper; the "
-    "row below counts a text when any of the four fools it."
+    "row below counts a text when any of the four fools it. By the last layer: the paper's pilot study, on "
+    "self-attentive models of several layers."
 )
 _CLAIMS = (
     "Held or not held with p < 0.05, else undecided: attacks and models are compared text by text, by McNemar's exact "
-    "test or by flipping signs; within 3 points, if the whole 95 % interval of the difference is. No correction for "
-    "many comparisons."
+    "test or by flipping signs. Almost identical is an equivalence: held if the whole 95 % interval of the difference "
+    f"is within {100 * NEAR:.0f} points, undecided while it reaches across them. No correction for many comparisons."
 )
 _RATINGS = (
     "Readability: times preferred, divided by that of the most preferred. Human accuracy: share of labels that are the "
@@ -42,8 +46,9 @@ def attention_document(result: AttentionResult) -> Document:
 def _about(result: AttentionResult) -> Prose:
     summary, texts = result.summary, result.numbers.texts
     budget = f", at most {summary['budget']:,} queries per text" if summary["budget"] else ""
+    where = {"hypothesis": "in each text", "premise": "in each premise", "both": "in either side of each pair"}
     return (
-        "One word replaced in each text (Hsieh et al. 2019), on several models. Data ",
+        f"One word replaced {where[result.spec.sides]} (Hsieh et al. 2019), on several models. Data ",
         code(summary["data"]),
         f", {count(texts.chosen, 'text')}, seed {summary['seed']}{budget}.",
     )
@@ -70,11 +75,11 @@ def _most_fooled(models: Models) -> list[str]:
 def _most_changed(models: Models) -> list[str]:
     """Who keeps its attention and its sentence vector best, where two models can be compared."""
     sentences = []
-    shifts = {name: model.attention.relative["value"] for name, model in models.items() if model.attention}
+    shifts = {name: model.attention.moved["value"] for name, model in models.items() if model.attention}
     moved = {name: share for name, share in shifts.items() if share is not None}
     if len(moved) > 1:
         listed = ", ".join(f"{name} {plain_percent(share)}" for name, share in moved.items())
-        sentences.append(f"The attention of a word that was not replaced changes by: {listed}.")
+        sentences.append(f"That word moves this share of all attention elsewhere: {listed}.")
     means = {name: model.relative_embedding_change.mean["value"] for name, model in models.items()}
     changed = {name: value for name, value in means.items() if value is not None}
     if changed:
@@ -84,22 +89,27 @@ def _most_changed(models: Models) -> list[str]:
 
 
 def _blocks(result: AttentionResult) -> Iterator[Block]:
-    models = result.numbers.models
+    models, view = result.numbers.models, result.spec.view
+    first = next(iter(result.runs.values()))
+    pairs = any(record.premise is not None for record in islice(first.records(), 1))
     for name, run in result.runs.items():
         yield from (Note(f"{name}: {remark}") for remark in run.summary["remarks"])
     yield Heading("Models and texts")
     yield _model_table(result)
-    yield Heading("How often a model is fooled", aside="Table 1")
+    yield Heading("How often a model is fooled", aside="Table 5" if pairs else "Table 1")
     yield _success_table(models, result.spec.draws)
     yield Bullets(_missing_attacks(models))
     yield Plot(lambda: success_plot(models), "Success rates with 95 % intervals.", "success")
     yield Details("The paper's numbers", (published_table(),))
     yield Heading("What the paper claims, and what is seen here")
     yield claims_table(result.claims, _CLAIMS)
-    yield from attention_blocks(models)
+    yield from side_by_side_blocks(models, result.results, pairs=pairs)
+    yield from least_and_most_blocks(models, view)
+    yield from choice_blocks(models, view)
+    yield from attention_blocks(models, view)
     yield from embedding_blocks(models)
     yield from theorem_blocks(models)
-    yield Heading("Human raters", aside="Tables 2 and 3")
+    yield Heading("Human raters", aside="Tables 3 and 4")
     yield from _ratings(result)
 
 
@@ -132,6 +142,8 @@ def _success_table(models: Models, draws: int) -> Table:
         if attack == BY_ATTENTION[-1]:
             rows.append(("A*, the best of the four", *map(_best, models.values())))
             rows.append(("any of the four, by text", *map(_any_of_four, models.values())))
+            if any(LAST_LAYER in model.attacks for model in models.values()):
+                rows.append(("asmax-ec by the last layer", *(_rate(model, LAST_LAYER) for model in models.values())))
     return Table(("attack", *models), rows, caption=_SUCCESS.format(draws=draws))
 
 

@@ -6,13 +6,15 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from stockade.attacks.registry import make_attacks
+from stockade.attacks.registry import attacks, make_attack, make_attacks
 from stockade.core.errors import OptionError
 from stockade.core.files import unreadable
+from stockade.core.pairs import Sides
+from stockade.core.protocols import AttentionPieces, AttentionQuery, VocabularyKind
 from stockade.core.text import Text
 from stockade.experiment.progress import Runtime, within
 from stockade.experiment.result import Verification, Workflow
@@ -21,17 +23,28 @@ from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import MANIFEST
 from stockade.report.document import Document
 from stockade.studies.attention.analysis import AttentionNumbers, ModelResults, analyse
+from stockade.studies.attention.choices import measure_choices, read_choices
 from stockade.studies.attention.claims import check_claims
-from stockade.studies.attention.inputs import GREEDY_EC, LIST, RANDOM, AttentionInputs, Selection, Victim
-from stockade.studies.attention.inside import TextChange, changed_texts, measure_inside, read_changes, read_theorem
+from stockade.studies.attention.inputs import GREEDY_EC, LAST_LAYER, LIST, RANDOM, SHOWN, AttentionInputs, Victim
+from stockade.studies.attention.inside import (
+    AttentionView,
+    TextChange,
+    changed_texts,
+    measure_inside,
+    read_changes,
+    read_theorem,
+)
 from stockade.studies.attention.rating_sheet import check_sheet, make_key, write_sheet
 from stockade.studies.attention.ratings import RATINGS, Ratings, score_ratings
+from stockade.studies.attention.texts import Selection
 from stockade.studies.claims import Claim
 from stockade.studies.frame import Option, StudyResult, StudySpec, begin_study, finished
 from stockade.studies.records import Results, read_results, successes, warn_of_few
 from stockade.workflows.attack.result import AttackResult
 from stockade.workflows.attack.run import attack_examples
 from stockade.workflows.attack.spec import AttackSpec
+
+_ATTACK_OPTIONS = ("layer", "query", "pieces", "vocabulary", "exhaustive", "caution")
 
 
 def _several(value: object) -> object:
@@ -53,6 +66,22 @@ class AttentionSpec(StudySpec):
 
     defenses: Annotated[Defenses, Option("--defense", "NAME[@PRESET][:OPTION=VALUE,…]")] = None
     """A defense around each model; repeat from the outside in; none: the bare models."""
+    sides: Sides = "hypothesis"
+    """Which sides of pairs are edited: hypothesis, premise or both."""
+    layer: int = 0
+    """The layer whose attention counts: 0 is the first, as in the paper, -1 the last."""
+    query: AttentionQuery = "mean"
+    """The query tokens whose attention counts: mean over all, or first."""
+    pieces: AttentionPieces = "mean"
+    """The attention of a word of several pieces: mean, sum (which favours long words) or max."""
+    vocabulary: VocabularyKind = "all"
+    """What may be written: all entries of a model's vocabulary, or words of letters."""
+    exhaustive: bool = False
+    """Attacks that estimate ask about every word of the vocabulary instead."""
+    caution: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    """How far an estimate may be off before a word is ruled out, in leave-one-out errors; more asks more."""
+    pilot: bool = True
+    """Attack self-attentive models by the last layer too, as the paper's pilot study does."""
     draws: Count = 1_000
     """How often the attack random draws per text."""
     samples: Count = 10_000
@@ -79,15 +108,29 @@ class AttentionSpec(StudySpec):
 
     def attack(self, victim: Victim) -> AttackSpec:
         """What decides the attacks on one model."""
-        references = [f"{name}:draws={self.draws}" if name == RANDOM else name for name in victim.attacks]
+        attacks = {name: make_attack(name, **self._options(name)) for name in victim.attacks}
+        if self.pilot and victim.pilot(self.layer):
+            attacks[LAST_LAYER] = make_attack("asmax-ec", **{**self._options("asmax-ec"), "layer": -1})
         shared = {name: getattr(self, name) for name in StudySpec.model_fields if name not in ("models", "limit")}
         return AttackSpec.of(
             model=self.models[victim.name],
-            attacks=make_attacks(references),
+            attacks=make_attacks(attacks),
+            sides=self.sides,
             **shared,
             defenses=self.defenses,
             similarity=False,
         )
+
+    def _options(self, attack: str) -> dict[str, Any]:
+        """The options of this study that an attack has."""
+        names = (*_ATTACK_OPTIONS, "draws") if attack == RANDOM else _ATTACK_OPTIONS
+        known = attacks()[attack].options
+        return {name: getattr(self, name) for name in names if name in known}
+
+    @property
+    def view(self) -> AttentionView:
+        """Whose attention counts."""
+        return AttentionView(self.layer, self.query, self.pieces)
 
 
 class AttentionResult(StudyResult[AttentionNumbers]):
@@ -137,7 +180,7 @@ class AttentionResult(StudyResult[AttentionNumbers]):
 
     @cached_property
     def numbers(self) -> AttentionNumbers:
-        """Tables 1 to 3, Figures 1, 2 and 4, Theorem 1."""
+        """Tables 1 and 3 to 5, Figures 1, 2 and 4, Theorem 1."""
         models = [
             ModelResults(
                 victim=victim,
@@ -145,6 +188,8 @@ class AttentionResult(StudyResult[AttentionNumbers]):
                 results=self.results[name],
                 changes=list(self.changes[name].values()),
                 theorem=read_theorem(self.store, name),
+                choices=list(read_choices(self.store, name).values()),
+                shown={attack: read_changes(self.store, name, attack) for attack in SHOWN},
             )
             for name, victim in self.victims.items()
         ]
@@ -178,7 +223,8 @@ class AttentionResult(StudyResult[AttentionNumbers]):
         return super().complete and not any(self._not_measured(name) for name in self.victims)
 
     def facts(self) -> Mapping[str, object]:
-        return {"draws": self.spec.draws, "samples": self.spec.samples}
+        names = ("sides", *_ATTACK_OPTIONS, "draws", "samples")
+        return {name: getattr(self.spec, name) for name in names}
 
     def verify(self, model: object = None, *, trust: bool = False) -> Verification:
         """Verify the attacks on every model, that what was measured inside fits them, and the written summary.
@@ -195,23 +241,30 @@ class AttentionResult(StudyResult[AttentionNumbers]):
         return verification.with_problems(problems)
 
     def make_document(self) -> Document:
-        """The page: models, success rates, claims, attention, embeddings, Theorem 1, raters."""
+        """The page: models, success rates, claims, examples, attention, embeddings, Theorem 1, raters."""
         from stockade.studies.attention.page import attention_document
 
         return attention_document(self)
 
     def _not_measured(self, name: str) -> list[str]:
         """What is missing of the measurements inside a model, or does not fit its attacks."""
-        problems = []
-        for change, *_ in changed_texts(successes(self.results[name].get(GREEDY_EC, {}))):
-            measured = self.changes[name].get(change.id)
-            if measured is None:
-                problems.append(f"example {change.id} was not measured inside the model")
-            elif dataclasses.replace(measured, attention=None, layers=None, relative_change=None) != change:
-                problems.append(f"example {change.id} was measured with another text than {GREEDY_EC} made")
+        problems: list[str] = []
+        for attack in (GREEDY_EC, *(SHOWN if self._measures_choices else ())):
+            stored = self.changes[name] if attack == GREEDY_EC else read_changes(self.store, name, attack)
+            for change, *_ in changed_texts(successes(self.results[name].get(attack, {})), self.spec.sides):
+                measured = stored.get(change.id)
+                if measured is None:
+                    problems.append(f"example {change.id} was not measured inside the model")
+                elif measured.unmeasured != change:
+                    problems.append(f"example {change.id} was measured with another text than {attack} made")
         if self.victims[name].without_self_attention is None and read_theorem(self.store, name) is None:
             problems.append("Theorem 1 was not checked")
         return problems
+
+    @property
+    def _measures_choices(self) -> bool:
+        """Whether the study was begun by a version that shows which words attention chooses."""
+        return "pieces" in self.manifest.spec
 
 
 def run(spec: AttentionSpec, folder: Path, runtime: Runtime, resume: bool) -> AttentionResult:
@@ -228,7 +281,7 @@ def run(spec: AttentionSpec, folder: Path, runtime: Runtime, resume: bool) -> At
             observed = dataclasses.replace(runtime, observer=within(victim.name, runtime.observer))
             attacked = runs[victim.name] = _attack(spec, begun, victim, inputs, observed)
             if attacked.complete:  # else something is left for a resume, and texts may still be missing
-                _look_inside(store, inputs, victim, attacked, spec.samples, runtime)
+                _look_inside(store, inputs, victim, attacked, spec, runtime)
         result = AttentionResult.of_runs(workspace, runs)
         result.write_summary()
         if spec.rating_sheet:
@@ -260,17 +313,27 @@ def _attack(
 
 
 def _look_inside(
-    store: ResultStore, inputs: AttentionInputs, victim: Victim, attacked: AttackResult, samples: int, runtime: Runtime
+    store: ResultStore,
+    inputs: AttentionInputs,
+    victim: Victim,
+    attacked: AttackResult,
+    spec: AttentionSpec,
+    runtime: Runtime,
 ) -> None:
+    texts = {record.id: Text.of(record.original_input, spec.sides) for record in attacked.records(LIST)}
+    measured = [attack for attack in (GREEDY_EC, *SHOWN) if attack not in victim.missing]
     measure_inside(
         store,
         victim,
         lambda: inputs.model(victim),
-        successes=[] if GREEDY_EC in victim.missing else list(attacked.records(GREEDY_EC, "success")),
-        texts=[Text.parse(record.original, record.premise) for record in attacked.records(LIST)],
-        samples=samples,
+        successes={attack: list(attacked.records(attack, "success")) for attack in measured},
+        texts=list(texts.values()),
+        samples=spec.samples,
+        view=spec.view,
+        sides=spec.sides,
         observer=runtime.observer,
     )
+    measure_choices(store, victim, lambda: inputs.model(victim), texts, spec.view)
 
 
 WORKFLOW: Workflow[AttentionSpec] = Workflow(AttentionSpec, run, AttentionResult, reopens=True)

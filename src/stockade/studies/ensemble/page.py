@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stockade.report.charts import Point, Series, plot_curves, plot_points
-from stockade.report.diff import record_pieces
+from stockade.report.diff import premise_pieces, record_pieces
 from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Paragraph, Plot, Prose, Table, code
 from stockade.report.examples import Example, Examples, Version
 from stockade.report.figures import AMBER, BLUE, GREEN, GREY, RED, SOFT, draw_plot, legend_beside
@@ -312,7 +312,7 @@ def _texts(result: EnsembleResult) -> Iterator[Block]:
         items=[
             Example(
                 text=records[id].original,
-                premise=records[id].premise,
+                premise=premise_pieces(records[id]),
                 details=(f"example {id}", records[id].label),
                 versions=[
                     Version(

@@ -441,7 +441,7 @@ def _ask(result: EnsembleResult, target: str, models: ModelPool, data: DataPool,
     texts = {CLEAN: originals}  # first, so that whoever has answered about the last ensemble has answered about all
     for name in outside:
         records = result.samples[name]
-        texts[name] = {record.id: Text.parse(record.adversarial or "", record.premise) for record in records}
+        texts[name] = {record.id: Text.of(record.adversarial_input or "") for record in records}
     scorer = TextScorer(classifier, runtime, seed=result.spec.seed)
     for name in unanswered(result.store, target, texts):
         labelled = [LabelledText(id, text, examples[id].label) for id, text in texts[name].items()]

@@ -268,7 +268,7 @@ class TransferJob:
             return
         records = {cell(attack, source): sample for attack, by in samples.items() for source, sample in by.items()}
         for record in records[wanted]:
-            yield LabelledText(record.id, Text.parse(record.adversarial or "", record.premise), labels[record.id])
+            yield LabelledText(record.id, Text.of(record.adversarial_input or ""), labels[record.id])
 
     def _missing_words(self, name: str, maps: Sequence[str]) -> tuple[list[str], list[str]]:
         """The texts whose words, and the map texts whose substitutes, are not measured for a model yet."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stockade.report.charts import plot_bars
-from stockade.report.diff import record_pieces
+from stockade.report.diff import premise_pieces, record_pieces
 from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Plot, Prose, Table, code
 from stockade.report.examples import Example, Examples
 from stockade.report.figures import draw_plot
@@ -353,7 +353,7 @@ def _universal_blocks(result: TransferResult, attack: str, universal: Universal)
             label=f"made on {text.source}",
             verdict=f"{records[text.source, text.id].label} → {records[text.source, text.id].adversarial_prediction}",
             details=(f"example {text.id}",),
-            premise=records[text.source, text.id].premise,
+            premise=premise_pieces(records[text.source, text.id]),
         )
         for text in universal.examples
     ]

@@ -17,6 +17,7 @@ from stockade.experiment.progress import Observer, Runtime
 if TYPE_CHECKING:
     from stockade.attacks.constraints import Constraint
     from stockade.attacks.registry import NamedAttack
+    from stockade.core.pairs import Sides
     from stockade.core.protocols import Attack
 
 
@@ -34,6 +35,7 @@ def attack(
     constraint: Constraint | str | None = None,
     repair_articles: bool | None = None,
     targeted: str | None = None,
+    sides: Sides = "hypothesis",
     unlabelled: bool = False,
     similarity: bool = True,
     max_words: int = 5_000,
@@ -83,6 +85,8 @@ def attack(
         Put "a" and "an" right in front of new words.
     targeted
         Succeed only when the model predicts this class.
+    sides
+        Which sides of pairs are edited: `"hypothesis"`, `"premise"` or `"both"`.
     unlabelled
         The data have no labels: attack the model's own predictions.
     similarity
@@ -130,6 +134,7 @@ def attack(
     }
     if _for_translators(named):
         refused = {"defenses": defenses, "targeted": targeted, "unlabelled": unlabelled}
+        refused["sides"] = sides if sides != "hypothesis" else None
         _refuse_for_translators(refused, shared["data_options"])
         from stockade.workflows.translation.run import WORKFLOW as TRANSLATION
         from stockade.workflows.translation.spec import TranslationSpec
@@ -138,7 +143,7 @@ def attack(
     from stockade.workflows.attack.run import WORKFLOW
     from stockade.workflows.attack.spec import AttackSpec
 
-    spec = AttackSpec.of(**shared, defenses=defenses, targeted=targeted, unlabelled=unlabelled)
+    spec = AttackSpec.of(**shared, defenses=defenses, targeted=targeted, sides=sides, unlabelled=unlabelled)
     return WORKFLOW.start(spec, out, runtime, resume=resume)
 
 
@@ -157,5 +162,5 @@ def _refuse_for_translators(options: Mapping[str, object], data: DataOptions) ->
     columns = {name: getattr(data, name) for name in ("text_column", "label_column", "premise_column", "label_map")}
     for name, value in {**options, **columns}.items():
         if value:
-            flag = "--" + name.replace("_", "-").removesuffix("s")
+            flag = "--" + (name if name == "sides" else name.replace("_", "-").removesuffix("s"))
             raise OptionError(f"{flag} is for classifiers and has no effect on attacks on translators: leave it out.")

@@ -53,6 +53,9 @@ class AttackRecord(Identified, Protocol):
     def adversarial(self) -> str | None: ...
 
     @property
+    def changed_texts(self) -> Sequence[tuple[str, str]]: ...
+
+    @property
     def similarity(self) -> float | None: ...
 
 
@@ -126,7 +129,8 @@ def measure_similarities(
 ) -> None:
     """Measure how similar changed texts are to their originals, where that is missing; the encoder is loaded only then.
 
-    The cosine of the sentence vectors of the whole texts.
+    The cosine of the sentence vectors of the whole texts; of a pair, of the side that was changed, and the smaller one
+    if both were.
 
     Parameters
     ----------
@@ -143,14 +147,16 @@ def measure_similarities(
         for start in range(0, len(missing), _SIMILARITY_BATCH):
             batch = missing[start : start + _SIMILARITY_BATCH]
             encoder = language.make_encoder()
-            originals = encoder.embed([record.original for record in batch])
-            adversarials = encoder.embed([record.adversarial or "" for record in batch])
-            cosines = np.clip((originals * adversarials).sum(axis=1), -1.0, 1.0)
+            pairs = [pair for record in batch for pair in record.changed_texts]
+            originals = encoder.embed([before for before, _ in pairs])
+            adversarials = encoder.embed([after for _, after in pairs])
+            cosines = iter(np.clip((originals * adversarials).sum(axis=1), -1.0, 1.0).tolist())
+            least = [min(next(cosines) for _ in record.changed_texts) for record in batch]
             store.replace(
                 attack.key,
                 [
-                    (record.id, {**codec.encode(record), "similarity": round(float(cosine), 6)})
-                    for record, cosine in zip(batch, cosines, strict=True)
+                    (record.id, {**codec.encode(record), "similarity": round(cosine, 6)})
+                    for record, cosine in zip(batch, least, strict=True)
                 ],
             )
 

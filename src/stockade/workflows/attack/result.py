@@ -159,7 +159,8 @@ _COUNTS = ("hits", "draws", "dismissed", "first_flip_query", "first_flip_queries
 def _parquet_types() -> Mapping[str, Any]:
     import pyarrow as pa
 
-    edit = pa.struct([("op", pa.string()), ("index", pa.int64()), ("before", pa.string()), ("after", pa.string())])
+    words = [(name, pa.string()) for name in ("before", "after", "side")]
+    edit = pa.struct([("op", pa.string()), ("index", pa.int64()), *words])
     return {
         "edits": pa.list_(edit),
         **{name: pa.list_(pa.float64()) for name in ("original_scores", "adversarial_scores")},
@@ -167,6 +168,7 @@ def _parquet_types() -> Mapping[str, Any]:
         **{name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate", "flip_share")},
         "first_flip": pa.bool_(),
         "first_flip_text": pa.string(),
+        "first_flip_premise": pa.string(),
     }
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
 from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import CONFIRMATION, Trial, attack_example
-from stockade.core.errors import ModelError, RunError, unknown_name
+from stockade.core.errors import ModelError, OptionError, RunError, unknown_name
 from stockade.core.example import PREDICTED, Example, Scores
+from stockade.core.pairs import Sides
 from stockade.core.protocols import ClassBoundAttack, Classifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng
+from stockade.core.text import Text
 from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_texts
 from stockade.engine.batching import TokenBudget
 from stockade.engine.composite import make_scoring
@@ -86,6 +89,7 @@ def attack_examples(
     neighbours
         The table of word neighbours that attacks use; None is the one that comes with the package.
     """
+    check_paired(spec.sides, (item.text for item in cast("Iterable[Example | UnlabelledExample]", examples)))
     unsteady = _unsteady(folder, resume, classifier, examples)
     inputs = {
         "model": {**describe_model(spec.model, classifier), **({"unsteady": unsteady} if unsteady else {})},
@@ -107,6 +111,16 @@ def attack_examples(
         finally:
             result.write_summary()
     return result
+
+
+def check_paired(sides: Sides, texts: Iterable[Text]) -> None:
+    """Refuse to attack a side that single texts do not have."""
+    first = next(iter(texts), None)
+    if sides != "hypothesis" and first is not None and first.pair is None:
+        raise OptionError(
+            f"--sides {sides} is for pairs, and the data are single texts. Leave it out, or name the column of the "
+            "premise with --premise-column."
+        )
 
 
 def run_searches(
@@ -142,7 +156,7 @@ def run_searches(
             def searches(
                 finished: set[str], attack: NamedAttack = attack
             ) -> Iterator[Search[tuple[int, tuple[Example, Trial]]]]:
-                for position, example in unfinished(_with_classes(examples), finished, runtime):
+                for position, example in unfinished(_with_classes(examples, spec.sides), finished, runtime):
                     yield _search(position, example, classifier, queried, spec, attack)
 
             def encoded(
@@ -161,12 +175,14 @@ def run_searches(
             store_searches(store, scheduler, attack, examples.size, runtime, scoring, searches, encoded)
 
 
-def _with_classes(examples: ExampleSet | UnlabelledSet) -> Iterator[Example]:
-    """The examples; where there are no labels, the model's prediction will be the class."""
+def _with_classes(examples: ExampleSet | UnlabelledSet, sides: Sides) -> Iterator[Example]:
+    """The examples with the words of the sides that are attacked; where there are no labels, the model's prediction
+    will be the class.
+    """
     if isinstance(examples, ExampleSet):
-        yield from examples
+        yield from (replace(example, text=example.text.with_sides(sides)) for example in examples)
     else:
-        yield from (Example(item.id, item.text, PREDICTED) for item in examples)
+        yield from (Example(item.id, item.text.with_sides(sides), PREDICTED) for item in examples)
 
 
 def _search(
@@ -221,15 +237,15 @@ def make_record(
     def predicted(scores: Scores | None) -> str | None:
         return None if scores is None else labels[scores.label]
 
-    adversarial = trial.text
+    adversarial, premise = trial.text, example.text.premise
     return Record(
         id=example.id,
         attack=attack,
         status=trial.status,
         reason=trial.reason,
         label=(predicted(trial.clean) or "") if example.label == PREDICTED else labels[example.label],
-        original=str(example.text),
-        adversarial=None if adversarial is None else str(adversarial),
+        original=example.text.hypothesis,
+        adversarial=None if adversarial is None else adversarial.hypothesis,
         original_prediction=predicted(trial.clean),
         adversarial_prediction=predicted(trial.scores),
         original_scores=None if trial.clean is None else trial.clean.probabilities,
@@ -238,17 +254,22 @@ def make_record(
         rows=rows,
         edits=() if adversarial is None else adversarial.edits,
         perturbed_percent=None if adversarial is None else adversarial.perturbed_percent,
-        premise=example.text.premise,
+        premise=premise,
         hit_rate=None if trial.repetition is None else trial.repetition.hit_rate,
         flip_share=trial.flip_share,
         tried=trial.tried,
         failed_queries=trial.failed_queries,
         truncated_words=trial.truncated_words,
-        **(_both_rules(trial, queries) if randomised and trial.status in ("success", "failed") else {}),
+        adversarial_premise=_edited_premise(adversarial, premise),
+        **(_both_rules(trial, queries, premise) if randomised and trial.status in ("success", "failed") else {}),
     )
 
 
-def _both_rules(trial: Trial, queries: int) -> dict[str, Any]:
+def _edited_premise(text: Text | None, premise: str | None) -> str | None:
+    return None if text is None or text.premise == premise else text.premise
+
+
+def _both_rules(trial: Trial, queries: int, premise: str | None) -> dict[str, Any]:
     """What is stored of a text that a randomised model was attacked on: draws and hits, and the first flip."""
     tally, flip = trial.repetition and trial.repetition.tally, trial.first_flip
     return {
@@ -256,7 +277,8 @@ def _both_rules(trial: Trial, queries: int) -> dict[str, Any]:
         "draws": tally and tally.draws,
         "dismissed": trial.dismissed,
         "first_flip": flip is not None,
-        "first_flip_text": flip and str(flip.text),
+        "first_flip_text": flip and flip.text.hypothesis,
+        "first_flip_premise": flip and _edited_premise(flip.text, premise),
         "first_flip_query": flip and flip.query,
         "first_flip_queries": flip.queries if flip else queries,
     }

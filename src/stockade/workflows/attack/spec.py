@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import OptionError
+from stockade.core.pairs import Sides
 from stockade.experiment.spec import Attacks, Count, Defenses, ModelSpec, Reference
 
 
@@ -26,6 +27,8 @@ class AttackSpec(ModelSpec):
         The most queries per text.
     targeted
         Succeed only when the model predicts this class.
+    sides
+        Which sides of a pair are edited: the hypothesis, the premise or both. Single texts have one side.
     unlabelled
         The data have no labels: the model's own predictions are attacked.
     similarity
@@ -45,6 +48,7 @@ class AttackSpec(ModelSpec):
     defenses: Defenses = None
     budget: Count | None = None
     targeted: str | None = None
+    sides: Sides = "hypothesis"
     unlabelled: bool = False
     similarity: bool = True
     neighbours: str | None = None

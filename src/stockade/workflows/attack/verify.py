@@ -15,6 +15,7 @@ import numpy as np
 from stockade.attacks.repeatability import Tally
 from stockade.core.errors import ModelError, SearchStopped
 from stockade.core.example import Scores
+from stockade.core.pairs import Sides
 from stockade.core.protocols import Classifier, CompositeClassifier
 from stockade.core.records import Record
 from stockade.core.seeds import derive_seed
@@ -68,7 +69,7 @@ def _wrong_records(result: AttackResult, classifier: Classifier) -> list[str]:
     for record in result.records():
         wrong = [*_inconsistencies(record, result.labels, targeted)]
         if record.status == "success":
-            wrong += _problems(record, classifier, targeted)
+            wrong += _problems(record, classifier, targeted, result.spec.sides)
         if record.first_flip and draws_again:
             wrong += _first_flip_problems(record, classifier, targeted, _flip_draw(result, record))
         problems += [f"{record.attack}, example {record.id}: {problem}" for problem in wrong]
@@ -118,15 +119,17 @@ def _contradictions(record: Record) -> Iterator[str]:
         yield "the draws of what was found are not recorded"
 
 
-def _problems(record: Record, classifier: Classifier, targeted: str | None) -> Iterator[str]:
+def _problems(record: Record, classifier: Classifier, targeted: str | None, sides: Sides) -> Iterator[str]:
     """What the model and the edits say against a success."""
     if record.adversarial is None or record.adversarial_scores is None:
         return
-    text = Text.parse(record.adversarial, record.premise)
-    words = len(Text.parse(record.original).words)
+    text = Text.of(record.adversarial_input or "")
+    words = len(Text.of(record.original_input, sides).words)
     if abs((record.perturbed_percent or 0.0) - 100.0 * len(record.edits) / max(1, words)) > 1e-6:
         yield f"recorded {record.perturbed_percent} % changed words, and there are {len(record.edits)} edits of {words}"
-    if all(edit.op == "replace" for edit in record.edits) and not edits_lead_to(record.original, record.edits, text):
+    if sides != "both" and any(edit.side not in (None, sides) for edit in record.edits):
+        yield f"edits outside of the {sides}, which alone was attacked"
+    if not all(edits_lead_to(*change) for change in _changes(record)):
         yield "the recorded edits do not lead from the original to the adversarial text"
     if not classifier.deterministic:
         hits = _count_hits(classifier, text, record, targeted)
@@ -146,7 +149,7 @@ def _changed_answers(result: AttackResult, classifier: Classifier) -> list[str]:
     problems = []
     answered = (record for record in result.records() if record.original_scores is not None)
     while batch := list(islice(answered, _BATCH)):
-        inputs = [Text.parse(record.original, record.premise).input for record in batch]
+        inputs = [record.original_input for record in batch]
         with asking():
             rows = classifier.predict_proba(inputs)
         for record, row in zip(batch, rows, strict=True):
@@ -173,7 +176,7 @@ def _first_flip_problems(record: Record, classifier: Classifier, targeted: str |
     repeats = record.first_flip_query is None and record.status == "success"
     if record.first_flip_text is None or repeats:
         return  # what fools repeatedly counts whatever the first answer was, and is asked about as a success
-    text = Text.parse(record.first_flip_text, record.premise)
+    text = Text.of(record.first_flip_input or "")
     if not _count_hits(classifier, text, record, targeted, Confirm(text, 1, draw)):
         yield "the first flip does not fool the model with the random choices of its query"
 
@@ -196,7 +199,19 @@ def _count_hits(
     return sum(label != record.label if targeted is None else label == targeted for label in predictions)
 
 
-def edits_lead_to(original: str, edits: Sequence[Edit], text: Text) -> bool:
-    """Whether replacements lead from an original to a text."""
-    edited = Text.parse(original).replace_all({edit.index: edit.after for edit in edits})
-    return str(edited) == str(text)
+def _changes(record: Record) -> Iterator[tuple[str, Sequence[Edit], str]]:
+    """The text, or both sides of a pair: before, the edits, and after."""
+    yield record.original, record.edits_of("hypothesis"), record.adversarial or ""
+    if record.premise is not None:
+        changed = record.premise if record.adversarial_premise is None else record.adversarial_premise
+        yield record.premise, record.edits_of("premise"), changed
+
+
+def edits_lead_to(original: str, edits: Sequence[Edit], changed: str) -> bool:
+    """Whether edits lead from an original to a text; not looked into where they insert or delete words."""
+    if not all(edit.op == "replace" for edit in edits):
+        return True
+    text = Text.parse(original)
+    if not all(0 <= edit.index < len(text) and edit.after for edit in edits):
+        return False
+    return str(text.replace_all({edit.index: edit.after for edit in edits})) == changed

@@ -195,14 +195,14 @@ def load_premade(data: object, columns: Mapping[str, str | None] | None = None) 
 
 
 def _rows(table: Table, changed: str, label: str) -> Iterator[tuple[object, object]]:
-    status, premise = _find(table, _STATUS_NAMES), _find(table, ("premise",))
-    wanted = (changed, label, *(column for column in (status, premise) if column))
-    for cells in table.cells(wanted):
-        text, true_label, *others = cells
-        if is_missing(text) or (status and str(others[0]).strip().casefold() not in _SUCCESSES):
+    columns = (_find(table, _STATUS_NAMES), _find(table, ("premise",)), _find(table, ("adversarialpremise",)))
+    for text, true_label, *others in table.cells((changed, label, *filter(None, columns))):
+        cells = iter(others)
+        status, premise, edited = (None if column is None else next(cells) for column in columns)
+        if is_missing(text) or (columns[0] and str(status).strip().casefold() not in _SUCCESSES):
             continue
         plain = _BRACKETS.sub(r"\1", str(text))
-        before = others[-1] if premise else None
+        before = premise if is_missing(edited) else edited
         yield (plain if is_missing(before) else (str(before), plain)), true_label
 
 

@@ -99,7 +99,7 @@ def _problems(record: TranslationRecord, translator: Translator, attack: object)
     text, words = Text.parse(record.adversarial), len(Text.parse(record.original).words)
     if abs((record.perturbed_percent or 0.0) - 100.0 * len(record.edits) / max(1, words)) > 1e-6:
         yield f"recorded {record.perturbed_percent} % changed words, and there are {len(record.edits)} edits of {words}"
-    if all(edit.op == "replace" for edit in record.edits) and not edits_lead_to(record.original, record.edits, text):
+    if not edits_lead_to(record.original, record.edits, str(text)):
         yield "the recorded edits do not lead from the original to the adversarial source"
     goal = _goal(record, attack)
     if translator.deterministic:
