@@ -10,6 +10,7 @@ No number of the page is typed: verdicts and cost come from the summaries and st
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import sys
 import tomllib
@@ -36,6 +37,8 @@ study took on two cores, which were shared with other work. `MODEL` and `DATA` a
 A claim is held, not held or undecided by a test ([how](studies.md#how-a-claim-is-decided)). The models here are small:
 a claim that is not held is a finding about these models, not an error of the paper.
 """
+_FOLDERS = re.compile(r"(?<![\w.:<>/])/(?:[\w.@+-]+/)+")
+"""What stands before the name of a file."""
 _COLUMNS = ("item", "what", "command", "data", "run here", "claims: held / not held / undecided", "cost")
 
 
@@ -118,7 +121,8 @@ def _seconds(folder: Path) -> float:
 
 
 def _without_paths(text: str, folder: Path) -> str:
-    return text.replace(f"{folder}", "RUN").replace(f"{folder.parent}/", "")
+    """The text with the study's folder as RUN, and other files by their names."""
+    return _FOLDERS.sub("", text.replace(f"{folder}", "RUN"))
 
 
 def _duration(seconds: float) -> str:

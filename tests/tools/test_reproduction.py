@@ -54,7 +54,9 @@ def made_study(folder: Path, **changes: Any) -> Path:
     }
     (folder / "summary.json").write_text(json.dumps({**summary, **changes}))
     (folder / "manifest.json").write_text(json.dumps({"versions": {"stockade": "1"}}))
-    (folder / "report.md").write_text(f"# Study\n\nIn {folder}.\n\n## Manifest\n\n{folder}\n")
+    (folder / "report.md").write_text(
+        f"# Study\n\nIn {folder}, of `/data/mr/test.jsonl` 1/2 <b/>.\n\n## Manifest\n\n{folder}\n"
+    )
     (folder / "run").mkdir()
     for path, seconds in ((folder / "run.sqlite", 30.0), (folder / "run" / "run.sqlite", 12.4)):
         with sqlite3.connect(path) as store:
@@ -70,7 +72,7 @@ def test_a_recorded_study_keeps_claims_and_cost_and_no_path(tmp_path: Path, monk
     kept = json.loads((tmp_path / "results" / "mine.json").read_text())
     assert kept["seconds"] == 42
     assert kept["warnings"] == ["look at RUN/run"]
-    assert (tmp_path / "results" / "mine.md").read_text() == "# Study\n\nIn RUN.\n"
+    assert (tmp_path / "results" / "mine.md").read_text() == "# Study\n\nIn RUN, of `test.jsonl` 1/2 <b/>.\n"
 
 
 def test_an_unfinished_study_is_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
