@@ -45,6 +45,8 @@ class Trial:
         How many candidates the search scored.
     failed_queries : int
         How many of its queries the model failed on.
+    last_attempt : Text, optional
+        What a search that failed had made of the text.
     """
 
     status: Status
@@ -58,6 +60,7 @@ class Trial:
     flip_share: float | None = None
     tried: int = 0
     failed_queries: int = 0
+    last_attempt: Text | None = None
 
 
 async def attack_example(
@@ -128,13 +131,13 @@ async def _searched(example: Example, watch: Watch, clean: Scores, draws: int) -
 
 async def _confirmed(example: Example, outcome: Outcome, clean: Scores, draws: int) -> Trial:
     if not outcome.is_found or outcome.text is None:
-        return Trial("failed", outcome.reason, clean)
+        return Trial("failed", outcome.reason, clean, last_attempt=outcome.text)
     answers = await Confirm(outcome.text, draws)
     fooled = [scores for scores in answers if example.fooled(scores)]
     rate = len(fooled) / draws
     hit_rate = rate if draws > 1 else None
     if rate < HIT_RATE or not fooled:
-        return Trial("failed", NOT_CONFIRMED, clean, hit_rate=hit_rate)
+        return Trial("failed", NOT_CONFIRMED, clean, hit_rate=hit_rate, last_attempt=outcome.text)
     truncated_words = words_lost(example, outcome.text, await VisibleWords(outcome.text))
     return Trial(
         "success",

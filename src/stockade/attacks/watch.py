@@ -74,7 +74,8 @@ class Watch:
                 request = self._search.send(answer) if stopped is None else self._search.throw(stopped)
                 answer = stopped = None
                 if isinstance(request, Fallback):
-                    self._fallback = request.outcome
+                    if self._fallback is None or request.outcome.is_found or not self._fallback.is_found:
+                        self._fallback = request.outcome
                     continue
                 try:
                     if isinstance(request, Query):

@@ -69,6 +69,8 @@ class Record:
     """How many queries the model failed on; the search went on without those texts."""
     truncated_words: int = 0
     """Words that the model read in the original and that longer or inserted words have pushed out of its window."""
+    last_attempt: str | None = None
+    """The text that a failed search ended with; None if it had changed nothing, or there was none."""
 
     @property
     def untried(self) -> bool:

@@ -211,6 +211,7 @@ def make_record(
         tried=trial.tried,
         failed_queries=trial.failed_queries,
         truncated_words=trial.truncated_words,
+        last_attempt=str(trial.last_attempt) if trial.last_attempt is not None and trial.last_attempt.edits else None,
     )
 
 

@@ -18,7 +18,8 @@ def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str
 
     The worst case of all comes first: it must be in sight however many attacks there are.
     """
-    columns = ["model", "defense", "clean accuracy", WORST, "macro F1", *(f"pre-made {name}" for name in premade)]
+    worst = [WORST] if attacks else []
+    columns = ["model", "defense", "clean accuracy", *worst, "macro F1", *(f"pre-made {name}" for name in premade)]
     for attack in attacks:
         columns += [f"{attack}, robust", f"{attack}, success"]
     rows = [_main_row(row, attacks, premade, len(columns)) for row in analysis.rows]
@@ -27,11 +28,18 @@ def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str
         " A model that is random by itself may be wrong again on a text it got right when it was asked for its clean "
         "accuracy: such texts count neither as robust nor as fooled."
     )
+    if not attacks:
+        caption = (
+            f"Shares with 95 % Wilson intervals{around}, F1 with bootstrap intervals by text. Pre-made: adversarial "
+            "texts that a row gets right. Nothing was attacked: what an attack on a row itself would do is not known."
+        )
+        return Table(columns, rows, caption=caption, numeric=range(2, len(columns)), grouped=1)
     caption = (
-        f"Shares with 95 % Wilson intervals{around}. Robust: right on the clean text, and the attack fails in every "
-        "view; success: fooled in some view, of the texts the model gets right. Worst case: survives every attack in "
-        f"every view.{again if any(map(_is_random_by_itself, analysis.measured)) else ''} Every success was confirmed "
-        "on the defended model itself. “≤” and “≥” mark rows in which something could not be run: what was not "
+        f"Shares with 95 % Wilson intervals{around}, F1 with bootstrap intervals by text. Robust: right on the "
+        "clean text, and the attack fails in every view; success: fooled in some view, of the texts the model gets "
+        "right. Worst case: survives every attack in every view."
+        f"{again if any(map(_is_random_by_itself, analysis.measured)) else ''} Every success was confirmed on the "
+        "defended model itself. “≤” and “≥” mark rows in which something could not be run: what was not "
         "attacked was not survived."
     )
     return Table(columns, rows, caption=caption, numeric=range(2, len(columns)), grouped=1)
@@ -41,8 +49,8 @@ def _main_row(row: Row | UnmadeRow, attacks: Sequence[str], premade: Sequence[st
     if isinstance(row, UnmadeRow):
         return [row.model, row.defense, *[NOT_AVAILABLE] * (columns - 2)]
     cells: list[str | Cell] = [row.model, row.defense]
-    cells += [share_cell(row.clean.accuracy), bounded(row.worst), share_cell(row.clean.macro_f1)]
-    cells += [share_cell(row.premade[name]) for name in premade]
+    cells += [share_cell(row.clean.accuracy), *([bounded(row.worst)] if attacks else [])]
+    cells += [share_cell(row.clean.macro_f1), *(share_cell(row.premade[name].accuracy) for name in premade)]
     for attack in attacks:
         shares = row.attacks[attack]
         success = share_cell(shares.success_rate, "" if shares.complete else "≥ ")
