@@ -149,6 +149,30 @@ def ask_premade(
     return _Questioner(classifier, inputs.spec.language, seed, batch_tokens).premade(inputs, name)
 
 
+def predictions_of(
+    classifier: Classifier,
+    examples: Iterable[Example],
+    language: LanguageModels,
+    seed: int = 0,
+    batch_tokens: int | None = None,
+) -> Predictions:
+    """Ask a model in its defenses about each text once, with the random choices that all who ask about clean texts
+    share.
+
+    Parameters
+    ----------
+    classifier, examples
+        The model, and the texts with its classes.
+    language
+        The masked LM and sentence encoder that defenses may ask.
+    seed
+        Names the random choices.
+    batch_tokens
+        Tokens per batch; tuned if None.
+    """
+    return _Questioner(classifier, language, seed, batch_tokens).predictions(examples)
+
+
 class _Questioner:
     """Asks one classifier; random choices are named by seed, purpose and text."""
 

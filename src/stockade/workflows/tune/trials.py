@@ -16,7 +16,7 @@ _UNWRITTEN = ("paper", CUSTOM)
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a search maximises: robust accuracy plus a share of clean accuracy.
+    """What a search maximises: robust accuracy, accuracy on pre-made texts, and a share of clean accuracy.
 
     Parameters
     ----------
@@ -24,22 +24,30 @@ class Goal:
         What clean accuracy counts for.
     least_clean
         Options with less clean accuracy are worse than all others, the nearer to it the better.
+    premade_weight
+        What accuracy on pre-made texts counts for.
     """
 
     clean_weight: float = 0.0
     least_clean: float | None = None
+    premade_weight: float = 1.0
 
     def __post_init__(self) -> None:
         if self.least_clean is not None and not 0 <= self.least_clean <= 1:
             raise OptionError(f"--least-clean is {self.least_clean}, expected a share from 0 to 1, such as 0.8.")
         if self.clean_weight < 0:
             raise OptionError(f"--clean-weight is {self.clean_weight}, expected 0 or more: clean texts are no harm.")
+        if self.premade_weight <= 0:
+            raise OptionError(
+                f"--premade-weight is {self.premade_weight}, expected more than 0. Leave out --premade if those texts "
+                "are to count for nothing."
+            )
 
-    def value(self, clean: float, robust: float) -> float:
-        """The objective of options with these accuracies."""
+    def value(self, clean: float, robust: float | None, premade: float | None = None) -> float:
+        """The objective of options with these accuracies; what was not measured counts for nothing."""
         if self.least_clean is not None and clean < self.least_clean:
             return clean - self.least_clean - 1
-        return robust + self.clean_weight * clean
+        return (robust or 0.0) + self.premade_weight * (premade or 0.0) + self.clean_weight * clean
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +63,15 @@ class Trial:
     n
         How many texts count.
     clean, robust
-        Accuracy on the clean texts, and under attack.
+        Accuracy on the clean texts, and under attack; not robust where nothing is attacked.
     objective
         What they are worth; None if there are none.
     seconds
         How long it took.
     error
         Why there are no accuracies.
+    premade
+        The mean accuracy on the pre-made sets; None without any.
     """
 
     number: int
@@ -72,6 +82,7 @@ class Trial:
     objective: float | None = None
     seconds: float = 0.0
     error: str | None = None
+    premade: float | None = None
 
 
 CODEC: Codec[Trial] = Codec(asdict, lambda document: Trial(**document))
