@@ -35,6 +35,8 @@ _PASSED_ON = (
     "ranges",
     "trials",
     "sampler",
+    "objective",
+    "method",
     "clean_weight",
     "least_clean",
     "preset",
@@ -83,7 +85,17 @@ _EXAMPLE = "stockade tune builtin:sentiment-cnn builtin:reviews --defense ranmas
 @click.option("--train-preset", metavar="NAME", help="Training options by name, such as fact.  [default: by model]")
 @click.option("--train-option", "train_options", multiple=True, metavar="KEY=VALUE", help="A training option; repeat.")
 @click.option("--trials", type=int, default=20, show_default=True, help="How many choices of options to try.")
-@click.option("--sampler", default="random", show_default=True, help="random, or optuna's: tpe, gp (extra `tune`).")
+@click.option(
+    "--sampler", default="random", show_default=True, help="random, grid, or optuna's: tpe, gp (extra `tune`)."
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["robust", "mcb"]),
+    default="robust",
+    show_default=True,
+    help="What is maximised: accuracies, or how many words may change in half of the texts, certified (MCB).",
+)
+@click.option("--method", metavar="NAME[:OPTION=VALUE,…]", help="The certificate behind --objective mcb.")
 @click.option("--clean-weight", type=float, default=0.0, show_default=True, help="What clean accuracy counts for.")
 @click.option("--least-clean", type=float, help="Options with less clean accuracy lose to all others.")
 @click.option("--preset", help="Options of all attacks as in a paper or another tool: paper, authors, textattack.")

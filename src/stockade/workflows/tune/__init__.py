@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from stockade.attacks.registry import make_attacks
 from stockade.core.errors import OptionError
@@ -31,6 +31,8 @@ def tune(
     ranges: str | Sequence[str] | Mapping[str, str] = (),
     trials: int = 20,
     sampler: str = "random",
+    objective: Literal["robust", "mcb"] = "robust",
+    method: str | None = None,
     clean_weight: float = 0.0,
     least_clean: float | None = None,
     preset: str | None = None,
@@ -86,7 +88,13 @@ def tune(
     trials
         How many choices of options to try.
     sampler
-        How options are chosen: `"random"`, or optuna's `"tpe"` and `"gp"` (extra `tune`).
+        How options are chosen: `"random"`, `"grid"` (every choice of listed values once), or optuna's `"tpe"` and
+        `"gp"` (extra `tune`).
+    objective
+        `"robust"`: the accuracies above. `"mcb"`: how many words may change in at least half of the texts, certified;
+        nothing is attacked then. Of equal MCB the options of more clean accuracy are the best.
+    method
+        The certificate behind `"mcb"`, such as `"ranmask-gap:most=1000"`; the one for the defense by default.
     clean_weight
         What clean accuracy counts for.
     least_clean
@@ -129,6 +137,7 @@ def tune(
     """
     from stockade.workflows.train.spec import options_for
     from stockade.workflows.tune.run import WORKFLOW
+    from stockade.workflows.tune.samplers import grid
     from stockade.workflows.tune.spec import TuneSpec
 
     training: dict[str, Any] = {}
@@ -149,6 +158,8 @@ def tune(
         ranges=ranges,
         trials=trials,
         sampler=sampler,
+        objective=objective,
+        method=method,
         clean_weight=clean_weight,
         least_clean=least_clean,
         limit=limit,
@@ -161,6 +172,8 @@ def tune(
         data_options=data_options or DataOptions(),
         model_options=model_options or ModelOptions(),
     )
+    if spec.sampler == "grid":
+        spec = spec.changed({"trials": min(spec.trials, len(grid(spec.ranges)))})
     runtime = Runtime(
         concurrency=concurrency, batch_tokens=batch_tokens, seconds=seconds, workers=workers, observer=observer
     )

@@ -21,6 +21,7 @@ from statistics import fmean
 from typing import Any
 
 from stockade.attacks.registry import NamedAttack
+from stockade.certificates.medians import median_bound
 from stockade.core.errors import RunError, StockadeError
 from stockade.core.protocols import Classifier
 from stockade.core.records import Record
@@ -38,6 +39,7 @@ from stockade.workflows.attack.summary import mostly_untried
 from stockade.workflows.evaluate.answers import Predictions, predictions_of
 from stockade.workflows.evaluate.inputs import PremadePool
 from stockade.workflows.evaluate.views import DIRECT, EOT, SOURCE, TRANSFER, Averaged, surrogate_of, views_of
+from stockade.workflows.tune.certified import certified_radii, method_of
 from stockade.workflows.tune.ranges import Value
 from stockade.workflows.tune.spec import TuneSpec
 from stockade.workflows.tune.training import describe_training, train_trial
@@ -99,7 +101,9 @@ class Objective:
         spec.language.check()
         files: dict[str, set[str]] = {}
         for named in spec.extremes():
-            wrap(self.bare, [named], seed=spec.seed)
+            defended = wrap(self.bare, [named], seed=spec.seed)
+            if spec.objective == "mcb":
+                method_of(spec, defended).method.check(defended)
             if isinstance(named.defense, HasResources):
                 for purpose, fingerprint in named.defense.resources().items():
                     files.setdefault(purpose, set()).add(fingerprint)
@@ -131,6 +135,8 @@ class Objective:
 
     def _rated(self, number: int, options: Mapping[str, Value]) -> Trial:
         model = self.defended(number, options)
+        if self.spec.objective == "mcb":
+            return self._certified(number, options, model)
         attacked = self._attacked(number, options, model) if self.spec.attacks else self._clean(number, options, model)
         if attacked.error is not None or attacked.clean is None:
             return attacked
@@ -164,6 +170,13 @@ class Objective:
         if not n:
             return Trial(number, options, error="the model has no usable answer to any text")
         return Trial(number, options, n, right / n)
+
+    def _certified(self, number: int, options: Mapping[str, Value], model: Classifier) -> Trial:
+        asked = self._clean(number, options, model)
+        if asked.clean is None:
+            return asked
+        radius = median_bound(certified_radii(self.spec, model, self.examples, self.runtime))
+        return replace(asked, median_radius=radius, objective=self.spec.goal.certified(asked.clean, radius))
 
     def _premade_accuracy(self, model: Classifier) -> float | None:
         """The mean over the sets of the share that the model gets right; a set without an answer is none of it."""

@@ -17,7 +17,13 @@ from stockade.workflows.tune.trials import Trial, best_of, written_options
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MEASURES = {"clean": "clean", "robust": "robust", "premade": "pre-made", "objective": "objective"}
+_MEASURES = {
+    "clean": "clean",
+    "robust": "robust",
+    "premade": "pre-made",
+    "median_radius": "MCB",
+    "objective": "objective",
+}
 """What trials have, and what the table calls it."""
 
 
@@ -46,6 +52,7 @@ def _findings(result: TuneResult) -> Iterator[Note]:
         named = (("robust accuracy", best.robust), ("accuracy on pre-made texts", best.premade))
         measured = [(name, value) for name, value in (*named, ("clean accuracy", best.clean)) if value is not None]
         accuracies = ", ".join(f"{name} {number(value, 3)}" for name, value in measured)
+        accuracies = f"MCB {best.median_radius}, {accuracies}" if result.by_certificates else accuracies
         yield Note(
             (f"The best of {count(len(result.trials), 'trial')}: ", code(f"--defense {result.best_defense}"),
              f" (trial {best.number}, {accuracies})."),
@@ -70,10 +77,13 @@ def about(result: TuneResult) -> str:
         weight = "" if goal.premade_weight == 1 else f"{goal.premade_weight:g} × "
         terms.append(f"{weight}accuracy on pre-made texts")
     terms += [f"{goal.clean_weight:g} × clean accuracy"] if goal.clean_weight else []
+    if result.by_certificates:
+        method = spec.get("method")
+        terms = ["MCB" + (f" by {method}" if method else "")]
     least = "" if goal.least_clean is None else f", where clean accuracy is at least {goal.least_clean:g}"
     budget = "" if spec["budget"] is None else f", at most {spec['budget']:,} queries per text"
     attacks = " and ".join(attack["key"] for attack in spec["attacks"])
-    under = f"attacked by {attacks} on" if attacks else "asked about"
+    under = f"attacked by {attacks} on" if attacks else "certified on" if result.by_certificates else "asked about"
     trained = f", trained on {inputs['train_data']['reference']}" if inputs.get("train_data") else ""
     sets = "".join(
         f" and {'asked about ' if attacks else ''}{item['size']:,} pre-made texts of {item['reference']}"
@@ -105,7 +115,13 @@ def trial_table(result: TuneResult) -> Table:
     if premade:
         asked = "Pre-made: the share of those texts that is right, from one answer to each; of several sets the mean."
         caption = f"{caption} {asked}" if attacked else asked
-    shown = [name for name in _MEASURES if (name != "robust" or attacked) and (name != "premade" or premade)]
+    if result.by_certificates:
+        caption = (
+            "MCB: the most words that may change in at least half of all texts without changing the right answer; a "
+            "text that is wrong or undecided counts as less than 0. Of equal MCB the more accurate trial is the best."
+        )
+    left_out = {"robust": not attacked, "premade": not premade, "median_radius": not result.by_certificates}
+    shown = [name for name in _MEASURES if not left_out.get(name)]
     best = None if result.best is None else result.best.number
     rows = [_cells(trial, trial.number == best, shown) for trial in result.trials]
     columns = ("trial", "options", "n", *(_MEASURES[name] for name in shown), "seconds")
@@ -131,7 +147,7 @@ def trials_plot(rated: Sequence[Trial]) -> str:
         from matplotlib.ticker import MaxNLocator
 
         numbers = [trial.number for trial in rated]
-        clean, robust, premade, objective = (_values(rated, name) for name in _MEASURES)
+        clean, robust, premade, _, objective = (_values(rated, name) for name in _MEASURES)
         # A ring, visible around a dot of the same height too.
         axes.plot(numbers, clean, "o", color=CLEAN, markersize=8, markerfacecolor="none", label="clean accuracy")
         if any(trial.robust is not None for trial in rated):

@@ -66,6 +66,11 @@ class TuneResult(Result):
         return Goal(spec["clean_weight"], spec["least_clean"], spec.get("premade_weight", 1.0))
 
     @property
+    def by_certificates(self) -> bool:
+        """Whether the objective is MCB."""
+        return bool(self.manifest.spec.get("objective") == "mcb")
+
+    @property
     def best_model(self) -> Path | None:
         """The folder of the model that the best trial has trained; None if nothing is trained."""
         if self.best is None or self.manifest.spec.get("train_data") is None:
@@ -89,6 +94,7 @@ class TuneResult(Result):
             "data": inputs["data"]["reference"],
             "texts": inputs["data"]["size"],
             "attacks": [attack["key"] for attack in spec["attacks"]],
+            **({"objective": "mcb"} if self.by_certificates else {}),
             **({"premade": inputs["premade"]} if inputs.get("premade") else {}),
             **({"train_data": inputs["train_data"]} if inputs.get("train_data") else {}),
             "defense": spec["defense"]["name"],
@@ -104,6 +110,11 @@ class TuneResult(Result):
         """Why there is no best trial; None if there is one."""
         if self.best is not None:
             return None
+        if self.by_certificates and any(trial.objective == -1 for trial in self.trials):
+            return (
+                f"None of {len(self.trials)} trials certifies the true class of half of the texts, so there is no MCB: "
+                "train the model with the defense (--train-data), or search other values with --range."
+            )
         cleanest = max((trial.clean for trial in self.trials if trial.clean is not None), default=None)
         if cleanest is not None:
             return (
@@ -119,7 +130,7 @@ class TuneResult(Result):
 
     @property
     def layout(self) -> Layout:
-        return Layout.of_row(asdict(Trial(0, {}, 0, 0.0, 0.0, 0.0, 0.0, "", 0.0)))
+        return Layout.of_row(asdict(Trial(0, {}, 0, 0.0, 0.0, 0.0, 0.0, "", 0.0, 0)))
 
     def document(self) -> Document:
         """The report: the best defense, objective by trial and by option, all trials."""
@@ -142,8 +153,12 @@ class TuneResult(Result):
 
         problems: list[str] = []
         for trial in self.trials:
-            if trial.clean is not None and (trial.robust is not None or trial.premade is not None):
-                expected = self.goal.value(trial.clean, trial.robust, trial.premade)
+            if trial.clean is not None:
+                expected = (
+                    self.goal.certified(trial.clean, trial.median_radius)
+                    if self.by_certificates
+                    else self.goal.value(trial.clean, trial.robust, trial.premade)
+                )
                 more = trial.robust is not None and trial.robust > trial.clean
                 if trial.objective is None or abs(trial.objective - expected) > 1e-9 or more:
                     problems.append(f"trial {trial.number}: the objective does not follow from the accuracies")
@@ -161,6 +176,8 @@ class TuneResult(Result):
             again = Objective(spec, Runtime(), self.folder).rate(best.number, best.options)
         if again.error is not None:
             raise ModelError(f"The best options cannot be rated again: {again.error}")
+        if again.median_radius != best.median_radius:
+            problems.append(f"trial {best.number}: MCB was {best.median_radius}, now {again.median_radius}")
         for name in ("clean", "robust", "premade"):
             before, now = getattr(best, name), getattr(again, name)
             # Scores move a little with the shape of a batch: a single text may change sides.

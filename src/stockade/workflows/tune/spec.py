@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
 
@@ -14,7 +14,7 @@ from stockade.defenses.registry import DEFENSES, NamedDefense, make_defense
 from stockade.experiment.spec import Count, ModelSpec, OptionalAttacks, Reference
 from stockade.workflows.evaluate.spec import Premade
 from stockade.workflows.tune.ranges import Choices, Numbers, Range, Value, default_ranges, read_ranges
-from stockade.workflows.tune.samplers import check_sampler
+from stockade.workflows.tune.samplers import check_sampler, grid
 from stockade.workflows.tune.trials import Goal, reference
 
 
@@ -133,7 +133,11 @@ class TuneSpec(ModelSpec):
     trials
         How many choices of options to try; may grow when a search is resumed.
     sampler
-        How options are chosen: `random`, or optuna's `tpe` and `gp`.
+        How options are chosen: `random`, `grid` (every choice of listed values once), or optuna's `tpe` and `gp`.
+    objective
+        `robust`: accuracies, as below; `mcb`: how many words may change in at least half of the texts, certified.
+    method
+        The certificate behind `mcb`; None: the one for the defense.
     clean_weight, least_clean
         The objective is robust accuracy + `premade_weight` × accuracy on pre-made texts + `clean_weight` × clean
         accuracy, of which those count that are measured; options with less clean accuracy than `least_clean` lose to
@@ -162,6 +166,8 @@ class TuneSpec(ModelSpec):
     premade_weight: float = 1.0
     train_data: Reference = None
     train_options: Mapping[str, Any] = Field(default_factory=dict)
+    objective: Literal["robust", "mcb"] = "robust"
+    method: str | None = None
 
     @field_validator("sampler")
     @classmethod
@@ -171,7 +177,16 @@ class TuneSpec(ModelSpec):
     @model_validator(mode="after")
     def _can_be_tried(self) -> Self:
         Goal(self.clean_weight, self.least_clean, self.premade_weight)
-        if not self.attacks and not self.premade:
+        if self.objective == "mcb" and (self.attacks or self.premade or self.clean_weight):
+            raise OptionError(
+                "--objective mcb rates options by what is certified alone: leave out --attack, --premade and "
+                "--clean-weight."
+            )
+        if self.objective != "mcb" and self.method is not None:
+            raise OptionError("--method certifies texts for --objective mcb: add that, or leave it out.")
+        if self.sampler == "grid":
+            grid(self.ranges)
+        if self.objective != "mcb" and not self.attacks and not self.premade:
             raise OptionError(
                 "No attack was named, and no adversarial texts with --premade: nothing would tell good options from "
                 "bad ones. List attacks with: stockade ls attacks"
@@ -190,7 +205,14 @@ class TuneSpec(ModelSpec):
     def decisive(cls, described: Mapping[str, Any]) -> dict[str, Any]:
         """What must be the same for a search to be resumed; searches of before there were others do not say it."""
         decisive = super().decisive(described)
-        defaults = {"premade": {}, "premade_weight": 1.0, "train_data": None, "train_options": {}}
+        defaults = {
+            "premade": {},
+            "premade_weight": 1.0,
+            "train_data": None,
+            "train_options": {},
+            "objective": "robust",
+            "method": None,
+        }
         return {name: value for name, value in decisive.items() if name not in defaults or value != defaults[name]}
 
     @property

@@ -49,6 +49,12 @@ class Goal:
             return clean - self.least_clean - 1
         return (robust or 0.0) + self.premade_weight * (premade or 0.0) + self.clean_weight * clean
 
+    def certified(self, clean: float, median_radius: int | None) -> float:
+        """The objective of options with this MCB; fewer than half of the texts certified is worse than any."""
+        if self.least_clean is not None and clean < self.least_clean:
+            return clean - self.least_clean - 2
+        return -1.0 if median_radius is None else float(median_radius)
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
@@ -72,6 +78,8 @@ class Trial:
         Why there are no accuracies.
     premade
         The mean accuracy on the pre-made sets; None without any.
+    median_radius
+        How many words may change in at least half of the texts (MCB); None if fewer are certified, or none was to be.
     """
 
     number: int
@@ -83,6 +91,7 @@ class Trial:
     seconds: float = 0.0
     error: str | None = None
     premade: float | None = None
+    median_radius: int | None = None
 
 
 CODEC: Codec[Trial] = Codec(asdict, lambda document: Trial(**document))
