@@ -305,7 +305,7 @@ def measure(options: argparse.Namespace, row: Row) -> dict[str, Any]:
         "defense": row.name,
         "clean": over_seeds([numbers.clean.accuracy.value for numbers in rows]),
         "macro F1": over_seeds([numbers.clean.macro_f1.value for numbers in rows]),
-        "pre-made": over_seeds([next(iter(numbers.premade.values())).value for numbers in rows]),
+        "pre-made": over_seeds([next(iter(numbers.premade.values())).accuracy.value for numbers in rows]),
         **{
             f"{attack}, {rule}": under_attack([numbers.attacks[attack] for numbers in rows], rule)
             if attack in attacks

@@ -208,3 +208,14 @@ def test_an_attack_that_knows_nothing_of_budgets_gets_answers_that_fool_nobody()
     result = attack(WeightVictim({"good": 1.0, "bad": -1.0, "worst": -2.0}), "good film", Careless(), budget=2)
     assert result.words == ("bad", "film")
     assert result.queries == 2
+
+
+@pytest.mark.parametrize("reference", ["textfooler", "deepwordbug@textattack", "bae-r", "bert-attack"])
+def test_a_search_that_the_budget_ends_leaves_what_it_had_made_of_the_text(reference: str) -> None:
+    """The first class leads by much, so that most budgets end in the middle of a search."""
+    victims = [OpenRandomVictim(seed, 2, lead=16.0) for seed in range(4)]
+    trials = [searched(reference, victim, budget).trial for victim in victims for budget in range(14, 30)]
+    stopped = [trial for trial in trials if trial.status == "failed" and "query budget" in str(trial.reason)]
+    attempts = [trial.last_attempt for trial in stopped if trial.last_attempt is not None]
+    assert attempts
+    assert all(attempt.edits for attempt in attempts)

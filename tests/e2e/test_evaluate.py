@@ -35,13 +35,39 @@ def test_a_grid_from_the_command_line(stockade: Stockade, stockade_process: Stoc
     attacked = json.loads((folder / "runs/a/summary.json").read_text())["attacks"]["deepwordbug@textattack"]
     direct = rows["none"]["attacks"]["deepwordbug@textattack"]["robust_accuracy"]["by_seed"]["0"]
     assert direct == attacked["robust_accuracy"]  # the same attack on the same texts with the same seed
-    assert rows["none"]["premade"]["made"]["value"] == 0.0  # made against this very model
-    assert rows["ranmask:copies=4"]["premade"]["made"]["value"] is not None
+    assert rows["none"]["premade"]["made"]["accuracy"]["value"] == 0.0  # made against this very model
+    assert rows["ranmask:copies=4"]["premade"]["made"]["accuracy"]["value"] is not None
     assert "worst case" in done.stdout
     assert "of the texts survive every attack in its best row" in (folder / "runs/e/report.html").read_text()
     again = stockade("evaluate", "--resume", "--out", "runs/e")
     assert again.returncode == 0, again.stderr
     assert numbers(folder / "runs/e") == summary
+
+
+def test_a_pre_made_set_that_keeps_failed_attempts(
+    stockade: Stockade, refused: Callable[..., str], folder: Path
+) -> None:
+    assert stockade("attack", *GRID[:4], "--budget", "4", "--no-similarity", "--out", "runs/a").returncode == 0
+    attacked = json.loads((folder / "runs/a/summary.json").read_text())["attacks"]["deepwordbug@textattack"]
+    assert stockade("export", "runs/a", "--keep-failed", "--format", "csv", "--out", "made.csv").returncode == 0
+    done = stockade("evaluate", *GRID[:2], "--premade", "made.csv", "--out", "runs/e")
+    assert done.returncode == 0, done.stderr
+    assert "F1 of " in done.stdout
+    (row,) = numbers(folder / "runs/e")["rows"]
+    measures = row["premade"]["made"]
+    assert measures["n"]["0"] == attacked["attacked"]
+    assert measures["attempts"]["succeeded"]["n"]["0"] == attacked["succeeded"]
+    assert measures["attempts"]["failed"]["accuracy"]["value"] == 1.0
+    rows = [json.loads(line) for line in stockade("export", "runs/e", "--premade").stdout.splitlines()]
+    assert [(row["texts"], row["attempts"]) for row in rows] == [
+        ("clean", "all"),
+        ("made", "all"),
+        ("made", "succeeded"),
+        ("made", "failed"),
+    ]
+    assert "has no attack, so no text has a worst case: add --premade" in refused("export", "runs/e")
+    assert "--keep-failed makes a pre-made set" in refused("export", "runs/e", "--keep-failed")
+    assert "--premade is not for runs/a" in refused("export", "runs/a", "--premade")
 
 
 def test_every_command_takes_a_whole_evaluation_or_one_of_its_cells(stockade: Stockade, folder: Path) -> None:

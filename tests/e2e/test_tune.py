@@ -48,6 +48,22 @@ def test_a_search_from_the_command_line(stockade: Stockade, stockade_process: St
     assert len(stockade("export", "runs/t").stdout.splitlines()) == 2
 
 
+def test_a_search_on_pre_made_texts_needs_no_attack(stockade: Stockade, folder: Path) -> None:
+    stockade("attack", *INPUTS, *SEARCH[:2], "--no-similarity", "--out", "runs/a")
+    stockade("export", "runs/a", "--keep-failed", "--out", "made.jsonl")
+    words = [*INPUTS, *SEARCH[2:], "--premade", "made.jsonl", "--clean-weight", "0.5", "--trials", "2"]
+    done = stockade("tune", *words, "--out", "runs/t")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("--defense ranmask:copies=4,rate=0.")
+    summary = json.loads((folder / "runs/t/summary.json").read_text())
+    assert summary["attacks"] == []
+    assert [trial["robust"] for trial in summary["trials"]] == [None, None]
+    for trial in summary["trials"]:
+        assert trial["objective"] == pytest.approx(trial["premade"] + 0.5 * trial["clean"])
+    assert "all hold" in stockade("verify", "runs/t", "--trust-run").stdout
+    assert stockade("resume", "runs/t").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -37,7 +37,7 @@ from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
-from stockade.engine.requests import Fill, Score
+from stockade.engine.requests import Fallback, Fill, Score
 from stockade.lexicon.stopwords import StopList
 
 Mode = Literal["R", "I", "R/I", "R+I"]
@@ -131,6 +131,7 @@ class BAE(WordAttack):
                     return Outcome.found(step.winner)
                 if step.best is not None:
                     current, gain = step.best, step.gain
+                    await Fallback(Outcome.failed(EVERY_WORD_TRIED, current))
         return Outcome.failed(EVERY_WORD_TRIED, current)
 
     async def _candidates(self, text: Text, index: int, operations: Sequence[Operation]) -> Sequence[Text]:

@@ -31,7 +31,7 @@ from stockade.core.protocols import Filling
 from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
-from stockade.engine.requests import Perplexity, Predict, Score
+from stockade.engine.requests import Fallback, Perplexity, Predict, Score
 from stockade.lexicon.neighbours import load_neighbours
 from stockade.lexicon.stopwords import StopList, is_stop_word
 from stockade.lexicon.wordnet import load_wordnet
@@ -135,6 +135,7 @@ class BertAttack(WordAttack):
             best = gains.index(max(gains))
             if gains[best] > gain:
                 current, gain = candidates[best], gains[best]
+                await Fallback(Outcome.failed(EVERY_WORD_TRIED, current))
         return Outcome.failed(EVERY_WORD_TRIED, current)
 
     async def _candidates(self, text: Text, index: int, pieces: Pieces) -> Sequence[Text]:

@@ -20,7 +20,7 @@ from stockade.attacks.word_attack import EVERY_WORD_TRIED
 from stockade.core.example import Example, Scores
 from stockade.core.records import Outcome
 from stockade.core.text import Text
-from stockade.engine.requests import Score
+from stockade.engine.requests import Fallback, Score
 
 Candidates = Callable[[Text, int], Awaitable[Sequence[Text]]]
 
@@ -85,6 +85,7 @@ async def greedy(
             return Outcome.found(tried[best])
         if example.gain(scores[best]) > gain:
             current, gain = tried[best], example.gain(scores[best])
+            await Fallback(Outcome.failed(EVERY_WORD_TRIED, current))
     return Outcome.failed(EVERY_WORD_TRIED, current)
 
 

@@ -37,7 +37,7 @@ from stockade.core.example import Example
 from stockade.core.records import Outcome
 from stockade.core.registry import published
 from stockade.core.text import Text, is_single_word, match_case
-from stockade.engine.requests import Score
+from stockade.engine.requests import Fallback, Score
 from stockade.lexicon.neighbours import load_neighbours
 from stockade.lexicon.stopwords import StopList
 
@@ -146,6 +146,7 @@ class TextFooler(WordAttack):
                 return Outcome.found(step.winner)
             if step.best is not None:
                 current, gain = step.best, step.gain
+                await Fallback(Outcome.failed(EVERY_WORD_TRIED, current))
         return Outcome.failed(EVERY_WORD_TRIED, current)
 
     def _hidden(self, text: Text, index: int) -> Text:

@@ -92,6 +92,8 @@ class Trial:
         How many candidates the search scored.
     failed_queries : int
         How many of its queries the model failed on.
+    last_attempt : Text, optional
+        What a search that failed had made of the text.
     """
 
     status: Status
@@ -107,6 +109,7 @@ class Trial:
     flip_share: float | None = None
     tried: int = 0
     failed_queries: int = 0
+    last_attempt: Text | None = None
 
 
 async def attack_example(
@@ -185,17 +188,17 @@ async def _confirmed(example: Example, watch: Watch, clean: Scores) -> Trial:
     outcome = await watch.outcome()
     trial = Trial("failed", outcome.reason, clean, flip_share=outcome.flip_share)
     if not outcome.is_found or outcome.text is None:
-        return trial
+        return replace(trial, last_attempt=outcome.text)
     (scores,) = await Confirm(outcome.text)
     if not example.fooled(scores):
-        return replace(trial, reason=NOT_CONFIRMED)
+        return replace(trial, reason=NOT_CONFIRMED, last_attempt=outcome.text)
     return await _success(trial, example, outcome.text, scores)
 
 
 async def _repeated(example: Example, watch: Watch, clean: Scores, *, direct: bool, goes_on: bool) -> Trial:
     """What the search finds that fools a randomised model at least half of the time; it goes on until it has that."""
     outcome = await watch.outcome()
-    trial = Trial("failed", outcome.reason, clean, flip_share=outcome.flip_share)
+    trial = Trial("failed", outcome.reason, clean, flip_share=outcome.flip_share, last_attempt=outcome.text)
     while outcome.is_found and outcome.text is not None and not watch.is_dismissed(outcome.text):
         repetition = await repeat(example, outcome.text)
         if not trial.dismissed:
@@ -206,7 +209,7 @@ async def _repeated(example: Example, watch: Watch, clean: Scores, *, direct: bo
             trial = replace(trial, repetition=repetition, first_flip=flip)
             return await _success(trial, example, outcome.text, scores)
         most = max(filter(None, (trial.repetition, repetition)), key=lambda each: each.hit_rate)
-        trial = replace(trial, repetition=most, dismissed=trial.dismissed + 1)
+        trial = replace(trial, repetition=most, dismissed=trial.dismissed + 1, last_attempt=outcome.text)
         if not goes_on:
             return replace(trial, reason=NOT_CONFIRMED)
         if trial.dismissed == MOST_DISMISSED:
@@ -235,7 +238,8 @@ def _not_repeated(dismissed: int, reason: str) -> str:
 
 async def _success(trial: Trial, example: Example, text: Text, scores: Scores) -> Trial:
     truncated_words = words_lost(example, text, await VisibleWords(text))
-    return replace(trial, status="success", reason=None, text=text, scores=scores, truncated_words=truncated_words)
+    found = replace(trial, status="success", reason=None, text=text, scores=scores, last_attempt=None)
+    return replace(found, truncated_words=truncated_words)
 
 
 def words_lost(example: Example | TranslationExample, text: Text, visible: Sequence[int]) -> int:

@@ -122,7 +122,8 @@ class Watch:
                 request = search.send(answer) if stopped is None else search.throw(stopped)
                 answer = stopped = None
                 if isinstance(request, Fallback):
-                    self._fallback = request.outcome
+                    if self._fallback is None or request.outcome.is_found or not self._fallback.is_found:
+                        self._fallback = request.outcome
                     continue
                 if place == len(self._answered) or self._answered[place].request != request:
                     self._leave_course(place)

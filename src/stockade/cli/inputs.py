@@ -200,6 +200,25 @@ def _pair(item: str) -> tuple[str, str]:
     return data_label.strip(), model_label.strip()
 
 
+def read_pairs(option: str, items: Collection[str]) -> dict[str, str]:
+    """Options that were written as KEY=VALUE.
+
+    Parameters
+    ----------
+    option
+        What the command line calls them, for errors.
+    items
+        As they were written.
+    """
+    values = {}
+    for item in items:
+        key, equals, value = item.partition("=")
+        if not (key and equals):
+            raise OptionError(f"{option} {item} is not of the form KEY=VALUE, such as {option} dropout=0.3.")
+        values[key.strip().replace("-", "_")] = value.strip()
+    return values
+
+
 def model_options(options: Mapping[str, Any]) -> ModelOptions:
     """How to load MODEL."""
     from stockade.experiment.inputs import ModelOptions

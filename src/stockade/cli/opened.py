@@ -32,7 +32,9 @@ def chosen_part(result: Result, attack: str | None, method: str | None) -> tuple
     return None, ""
 
 
-def exported(result: Result, cells: bool, attack: str | None) -> tuple[Iterator[Mapping[str, Any]], Layout]:
+def exported(
+    result: Result, cells: bool, attack: str | None, *, premade: bool = False, keep_failed: bool = False
+) -> tuple[Iterator[Mapping[str, Any]], Layout]:
     """The rows of a result and their columns.
 
     Parameters
@@ -43,16 +45,42 @@ def exported(result: Result, cells: bool, attack: str | None) -> tuple[Iterator[
         Whether every text of every cell of an evaluation is meant.
     attack
         The attack that was named; the worst case over all attacks of an evaluation has none.
+    premade
+        Whether accuracy and F1 of an evaluation on clean and pre-made texts are meant.
+    keep_failed
+        Whether a pre-made set is meant that keeps the texts on which attacks failed.
     """
+    from stockade.workflows.attack.premade import premade_layout, premade_rows
+    from stockade.workflows.attack.result import AttackResult
+    from stockade.workflows.evaluate.class_table import CLASS_LAYOUT
     from stockade.workflows.evaluate.result import EvaluateResult
     from stockade.workflows.evaluate.texts import CELL_LAYOUT
 
+    if keep_failed and not isinstance(result, AttackResult) and not (isinstance(result, EvaluateResult) and cells):
+        raise OptionError(
+            f"--keep-failed makes a pre-made set of attacked texts, and {result.folder} has none: give the folder of "
+            "an attack on a classifier, or of an evaluation with --cells."
+        )
     if not isinstance(result, EvaluateResult):
-        if cells:
-            raise OptionError(f"--cells is not for {result.folder}, which is not an evaluation: leave it out.")
+        for wanted, option in ((cells, "--cells"), (premade, "--premade")):
+            if wanted:
+                raise OptionError(f"{option} is not for {result.folder}, which is not an evaluation: leave it out.")
+        if keep_failed:
+            return premade_rows(result.rows(), keep_failed=True), premade_layout(result.layout)
         return iter(result.rows()), result.layout
+    if premade:
+        if cells or attack is not None:
+            raise OptionError("--premade is about clean and pre-made texts alone: leave out --cells and --attack.")
+        return result.class_rows(), CLASS_LAYOUT
+    if cells and keep_failed:
+        return premade_rows(result.cell_rows(), keep_failed=True), premade_layout(CELL_LAYOUT)
     if cells:
         return result.cell_rows(), CELL_LAYOUT
+    if not result.grid.attacks:
+        raise OptionError(
+            f"{result.folder} has no attack, so no text has a worst case: add --premade to export accuracy and F1 on "
+            "clean and pre-made texts."
+        )
     if attack is not None:
         raise OptionError(f"The worst case is over all attacks: add --cells to export the texts of {attack} alone.")
     return result.rows(), result.layout

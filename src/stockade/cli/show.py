@@ -69,7 +69,7 @@ def _examples(result: Result, part: str | None, status: str | None) -> Iterator[
     if isinstance(result, CertifyResult):
         wanted = check_status(status, _CERTIFICATE_STATUSES, "all")
         return (certificate_example(result, certificate) for certificate in result.records(part, wanted))
-    if isinstance(result, EvaluateResult):
+    if isinstance(result, EvaluateResult) and result.grid.attacks:
         chosen = cast("Status | None", check_status(status, _ATTACK_STATUSES, "success"))
         return cell_examples(result, part, chosen)
     return None

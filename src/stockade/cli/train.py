@@ -12,7 +12,14 @@ from typing import Any
 
 import click
 
-from stockade.cli.inputs import column_options, data_options, label_names, parallel_options, refuse_beside_resume
+from stockade.cli.inputs import (
+    column_options,
+    data_options,
+    label_names,
+    parallel_options,
+    read_pairs,
+    refuse_beside_resume,
+)
 from stockade.cli.screen import say
 from stockade.core.errors import OptionError
 
@@ -115,7 +122,7 @@ def command(context: click.Context, /, data: str | None, **options: Any) -> int:
             preset=options["preset"],
             labels=label_names(options["labels"]),
             sources={name: options[name] for name in _SOURCES if options[name] is not None},
-            sizes={name: _value(text) for name, text in _pairs("--set", options["sizes"]).items()},
+            sizes={name: _value(text) for name, text in read_pairs("--set", options["sizes"]).items()},
             defenses=list(options["defenses"]),
             resume=options["resume"],
             device=options["device"],
@@ -125,7 +132,7 @@ def command(context: click.Context, /, data: str | None, **options: Any) -> int:
                 target_column=options["target_column"],
             ),
             observer=observer,
-            **{**training, **_pairs("--option", options["more"])},
+            **{**training, **read_pairs("--option", options["more"])},
         ),
     )
     if code == 0 and os.environ.get("RANK", "0") == "0":
@@ -168,16 +175,6 @@ def _warn_of_lost_defenses(before: Path, folder: Path) -> None:
     if names:
         flags = " ".join(f"--defense {name}" for name in names)
         say(f"{before} has a defense ({', '.join(names)}), {folder} has none: to keep it, train with {flags}")
-
-
-def _pairs(option: str, items: tuple[str, ...]) -> dict[str, str]:
-    values = {}
-    for item in items:
-        key, equals, value = item.partition("=")
-        if not (key and equals):
-            raise OptionError(f"{option} {item} is not of the form KEY=VALUE, such as {option} dropout=0.3.")
-        values[key.strip().replace("-", "_")] = value.strip()
-    return values
 
 
 def _value(text: str) -> Any:

@@ -16,6 +16,7 @@ from stockade.cli.inputs import (
     max_changed_option,
     model_and_data,
     model_options,
+    read_pairs,
     refuse_beside_resume,
     seed_option,
     speed_options,
@@ -28,9 +29,14 @@ if TYPE_CHECKING:
     from stockade.workflows.tune.result import TuneResult
 
 _PASSED_ON = (
+    "premade_weight",
+    "train_data",
+    "train_preset",
     "ranges",
     "trials",
     "sampler",
+    "objective",
+    "method",
     "clean_weight",
     "least_clean",
     "preset",
@@ -64,8 +70,32 @@ _EXAMPLE = "stockade tune builtin:sentiment-cnn builtin:reviews --defense ranmas
     metavar="OPTION=LOW..HIGH",
     help="An option to search, also OPTION=A|B|C or 'OPTION=LOW..HIGH log'; repeat.  [default: docs/tune.md]",
 )
+@click.option(
+    "--premade",
+    multiple=True,
+    metavar="FILE",
+    help="Adversarial texts that exist already, in place of an --attack or beside it; repeat for more.",
+)
+@click.option(
+    "--premade-weight", type=float, default=1.0, show_default=True, help="What accuracy on --premade texts counts for."
+)
+@click.option(
+    "--train-data", metavar="DATA", help="Each trial trains MODEL further on these, with the defense (fact, pgd …)."
+)
+@click.option("--train-preset", metavar="NAME", help="Training options by name, such as fact.  [default: by model]")
+@click.option("--train-option", "train_options", multiple=True, metavar="KEY=VALUE", help="A training option; repeat.")
 @click.option("--trials", type=int, default=20, show_default=True, help="How many choices of options to try.")
-@click.option("--sampler", default="random", show_default=True, help="random, or optuna's: tpe, gp (extra `tune`).")
+@click.option(
+    "--sampler", default="random", show_default=True, help="random, grid, or optuna's: tpe, gp (extra `tune`)."
+)
+@click.option(
+    "--objective",
+    type=click.Choice(["robust", "mcb"]),
+    default="robust",
+    show_default=True,
+    help="What is maximised: accuracies, or how many words may change in half of the texts, certified (MCB).",
+)
+@click.option("--method", metavar="NAME[:OPTION=VALUE,…]", help="The certificate behind --objective mcb.")
 @click.option("--clean-weight", type=float, default=0.0, show_default=True, help="What clean accuracy counts for.")
 @click.option("--least-clean", type=float, help="Options with less clean accuracy lose to all others.")
 @click.option("--preset", help="Options of all attacks as in a paper or another tool: paper, authors, textattack.")
@@ -89,11 +119,14 @@ _EXAMPLE = "stockade tune builtin:sentiment-cnn builtin:reviews --defense ranmas
 def command(context: click.Context, /, model: str | None, data: str | None, **options: Any) -> int:
     """Search the options of a defense around MODEL for those that hold out best against the attacks on DATA.
 
-    The last line is the best defense, ready for --defense. A search may be resumed with more --trials.
+    The last line is the best defense, ready for --defense. A search may be resumed with more --trials. With --premade
+    in place of --attack a trial only asks about texts. A defense that acts in training, such as fact, is trained in
+    each trial, on --train-data.
 
     \b
     stockade tune builtin:sentiment-cnn builtin:reviews --defense ranmask:copies=30 --range rate=0.1..0.9 \\
         --attack textfooler --limit 50 --trials 20 --out runs/t
+    stockade tune models/m dev.csv --defense fact --train-data train.csv --train-preset fact --premade made.jsonl
     """
     from stockade.cli.finish import output_folder, run_job
     from stockade.kinds import resume
@@ -101,7 +134,7 @@ def command(context: click.Context, /, model: str | None, data: str | None, **op
 
     out = output_folder(options["out"], "tune", options["resume"])
     speed = {**speed_options(options), "seconds": options["seconds"], "workers": options["workers"]}
-    best: list[str | None] = []
+    best: list[TuneResult] = []
 
     def start(observer: Observer) -> TuneResult:
         if options["resume"] and model is None:
@@ -116,6 +149,8 @@ def command(context: click.Context, /, model: str | None, data: str | None, **op
                 data_reference,
                 options["defense"],
                 options["attacks"],
+                premade=list(options["premade"]),
+                train_options=read_pairs("--train-option", options["train_options"]),
                 out=out,
                 data_options=data_options(options),
                 model_options=model_options(options),
@@ -123,10 +158,12 @@ def command(context: click.Context, /, model: str | None, data: str | None, **op
                 **{name: options[name] for name in _PASSED_ON},
                 **speed,
             )
-        best.append(result.best_defense)
+        best.append(result)
         return result
 
     code = run_job(out, start)
     if code == 0:
-        say(f"--defense {best[0]}")
+        if best[0].best_model is not None:
+            say(f"The trained model: {best[0].best_model}")
+        say(f"--defense {best[0].best_defense}")
     return code

@@ -88,6 +88,10 @@ class Record:
     """The number of the query that the text fooled; None where the search had queried another model."""
     first_flip_queries: int | None = None
     """How many queries the search had used by then; all, if there was no flip."""
+    last_attempt: str | None = None
+    """The text that a failed search ended with; None if it had changed nothing, or there was none."""
+    last_attempt_premise: str | None = None
+    """The premise that it ended with, if it was edited."""
 
     @property
     def original_input(self) -> TextInput:

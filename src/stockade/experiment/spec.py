@@ -56,6 +56,10 @@ def _attacks(value: object, info: ValidationInfo) -> tuple[NamedAttack, ...]:
     return make_attacks(value)
 
 
+def _attacks_or_none(value: object, info: ValidationInfo) -> tuple[NamedAttack, ...]:
+    return () if value is None or (isinstance(value, list | tuple) and not value) else _attacks(value, info)
+
+
 def _defenses(value: object, info: ValidationInfo) -> tuple[NamedDefense, ...] | None:
     if value is None:
         return None
@@ -96,6 +100,13 @@ Attacks = Annotated[
     PlainSerializer(_described),
 ]
 """Names, instances or a list of them; recorded with every option."""
+OptionalAttacks = Annotated[
+    tuple[NamedAttack, ...],
+    BeforeValidator(_attacks_or_none),
+    AfterValidator(lambda attacks: check_task(attacks, "classification")),
+    PlainSerializer(_described),
+]
+"""The same where there may be none."""
 TranslationAttacks = Annotated[
     tuple[NamedAttack, ...],
     BeforeValidator(_attacks),

@@ -206,8 +206,9 @@ def test_other_defenses_are_refused() -> None:
 
 def test_rates_must_tell_models_apart() -> None:
     thirty, other = RanMask(rate=0.3), RanMask(rate=0.3, copies=50)
-    with pytest.raises(OptionError, match=r"a and b were both trained at the mask rate 0\.3: give one model for each"):
+    with pytest.raises(OptionError, match=r"both trained at the mask rate 0\.3, but with other copies of ranmask"):
         check_rates({"a": thirty, "b": other}, True)
+    check_rates({"a": thirty, "b": RanMask(rate=0.3)}, True)
     with pytest.raises(OptionError, match=r"a and b both have no ranmask in defense\.json"):
         check_rates({"a": None, "b": None}, True)
     with pytest.raises(OptionError, match=r"No model was trained with ranmask \(found: a, without it"):
@@ -223,7 +224,7 @@ def interval(value: float | None) -> Interval:
 
 def attacked(robust: float) -> AttackNumbers:
     unused: dict[str, Any] = dict.fromkeys([field.name for field in dataclasses.fields(AttackNumbers)])
-    return AttackNumbers(**{**unused, "robust_accuracy": interval(robust)})
+    return AttackNumbers(**{**unused, "robust_accuracy": interval(robust), "clean_accuracy": interval(1.0)})
 
 
 BELOW = {"value": 1e-5, "low": 0.5e-5, "high": 2e-5}

@@ -291,8 +291,8 @@ def test_bad_input(tmp_path: Path, copied: Path) -> None:
 
     with pytest.raises(OptionError, match=r"No model was trained with ranmask \(found: WeightVictim"):
         refused(victim(), **SMALL)
-    with pytest.raises(OptionError, match=r"a and b were both trained at the mask rate 0\.5"):
-        refused({"a": masked(victim(), 0.5), "b": masked(victim(), 0.5)})
+    with pytest.raises(OptionError, match=r"a and b were both trained at the mask rate 0\.5, but with other combine"):
+        refused({"a": masked(victim(), 0.5), "b": masked(victim(), 0.5, ",combine=vote")})
     with pytest.raises(OptionError, match="MODEL and DATA are missing"):
         st.study("masking")
     with pytest.raises(OptionError, match=r'no attack "deepwordbag".*Did you mean "deepwordbug"'):

@@ -25,7 +25,7 @@ from stockade.report.diff import premise_pieces, record_pieces
 from stockade.report.document import Document
 from stockade.report.examples import Examples, record_example
 from stockade.workflows.attack.result import AttackResult
-from stockade.workflows.evaluate.inputs import load_premade
+from stockade.workflows.evaluate.premade import load_premade
 
 PAIRS = [(("A good man runs.", "The movie is good."), "yes"), (("A bad man runs.", "The movie is bad."), "no")]
 WEIGHTS = {"good": 2.0, "bad": -2.0, "movie": 0.5, "man": 0.5, "hero": -9.0, "film": -9.0, "villain": 9.0}

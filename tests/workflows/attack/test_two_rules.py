@@ -33,7 +33,16 @@ DATA = [
     for article in ("a", "i", "x", "y", "z")
 ]
 """A word of one letter cannot be misspelled."""
-FIELDS = ("hits", "draws", "dismissed", "first_flip", "first_flip_text", "first_flip_premise", "first_flip_query", "first_flip_queries")
+FIELDS = (
+    "hits",
+    "draws",
+    "dismissed",
+    "first_flip",
+    "first_flip_text",
+    "first_flip_premise",
+    "first_flip_query",
+    "first_flip_queries",
+)
 
 
 def victim(chance: float = 0.2) -> Defended:

@@ -39,7 +39,7 @@ def test_the_table_of_the_bare_model(tmp_path: Path) -> None:
     assert result.problem() is None
     assert json.loads((result.folder / "summary.json").read_text()) == json.loads(json.dumps(result.summary))
     markdown = result.document().to_markdown()
-    assert "| WeightVictim | none | 75.0 % (30.1–95.4) | 50.0 % (15.0–85.0) | 73.3 % |" in markdown
+    assert "| WeightVictim | none | 75.0 % (30.1–95.4) | 50.0 % (15.0–85.0) | 73.3 % (20.0–100.0) |" in markdown
 
 
 def test_what_was_evaluated_is_there_again_when_the_folder_is_opened(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ def test_premade_texts_are_scored_by_every_row(tmp_path: Path) -> None:
 
 
 def _premade(row: Row) -> dict[str, float | None]:
-    return {name: measure.value for name, measure in row.premade.items()}
+    return {name: measures.accuracy.value for name, measures in row.premade.items()}
 
 
 @pytest.mark.parametrize(

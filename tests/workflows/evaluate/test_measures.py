@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from stockade.core.statistics import wilson
 from stockade.workflows.evaluate.answers import Answers, Predictions
-from stockade.workflows.evaluate.measures import Interval, macro_f1, paired, share_over_seeds, t_interval
+from stockade.workflows.evaluate.f1 import macro_f1
+from stockade.workflows.evaluate.measures import Interval, paired, share_over_seeds, t_interval
 from stockade.workflows.evaluate.outcomes import (
     Cell,
     Counts,

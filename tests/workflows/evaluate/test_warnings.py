@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stockade.workflows.evaluate.analysis import AttackShares, CleanAnswers, Row, ViewShares, analyse_row
+from stockade.workflows.evaluate.analysis import AttackShares, ClassMeasures, Row, ViewShares, analyse_row
 from stockade.workflows.evaluate.answers import Answers, Predictions, Votes
 from stockade.workflows.evaluate.measures import Measure, PairedTest, Shares
 from stockade.workflows.evaluate.outcomes import Cell, GridRow
@@ -51,7 +51,7 @@ def row(
         defense="d",
         deterministic=False,
         views=tuple(cells),
-        clean=CleanAnswers(measure(accuracy), measure(None)),
+        clean=ClassMeasures(measure(accuracy), measure(None)),
         premade={},
         votes=None if votes is None else Votes(entropy=0.1, unanimous=votes[0], same_answer=votes[1]),
         attacks={"toy": attack},

@@ -109,7 +109,14 @@ def test_five_is_searched_as_its_authors_did() -> None:
 
 
 def test_every_defense_that_answers_is_listed() -> None:
-    assert set(RANGES) == {name for name, entry in defenses().items() if hasattr(entry.implementation, "answer")}
+    answering = {name for name, entry in defenses().items() if hasattr(entry.implementation, "answer")}
+    assert set(RANGES) == {*answering, "fact"}
+
+
+def test_fact_is_searched_where_its_authors_searched() -> None:
+    """On MNLI 4 to 9 words and a multiplier of 5 to 15, on IMDB 10 to 25 words; 4 to 7 alternatives."""
+    written = {name: str(values) for name, values in RANGES["fact"].items()}
+    assert written == {"perturb_words": "4..25", "multiplier": "5..15", "total_alternatives": "4..7"}
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))

@@ -181,7 +181,10 @@ def test_other_options_are_another_search(tmp_path: Path) -> None:
         ({"least_clean": 80}, "least-clean is 80.*, expected a share from 0 to 1"),
         ({"clean_weight": -1.0}, "clean-weight is -1.0, expected 0 or more"),
         ({"seconds": -1}, "--seconds is -1, expected more than 0"),
-        ({"defense": "freelb"}, "freelb changes how a model is trained"),
+        (
+            {"defense": "freelb"},
+            "freelb with these options only changes how a model is trained, so each trial",
+        ),
         ({"defense": "hull"}, "hull with these options only changes how a model is trained"),
     ],
 )

@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from statistics import fmean, median
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from stockade.studies.masking.beta import SIZES, TextEstimate
 from stockade.studies.masking.victims import LEGACY, SOUND, Victim
 from stockade.studies.records import AttackNumbers, bootstrap_mean, mean
 from stockade.workflows.certify.result import CertifyResult
+
+if TYPE_CHECKING:
+    from stockade.studies.masking.runs import ChosenRate, RateRuns
 
 GAMMA = 0.1
 """The share of words that an attack changes, in the risk of a rate."""
@@ -175,6 +178,8 @@ class RateNumbers:
     check: CheckNumbers
     risk: RiskNumbers
     attacks: EnsembleNumbers
+    run: str = ""
+    """Which of several models of this rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,10 +193,24 @@ class UndefendedNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingNumbers:
-    """Every number of the study: by rising mask rate, and of the undefended model if there is one."""
+    """Every number of the study.
+
+    Parameters
+    ----------
+    rates
+        Of every model, by rising mask rate.
+    undefended
+        Of the undefended model if there is one.
+    runs
+        Mean and spread over the models of each rate; empty where no rate has several.
+    chosen
+        The rate of the largest MCB; None if there is none.
+    """
 
     rates: tuple[RateNumbers, ...]
     undefended: UndefendedNumbers | None
+    runs: tuple[RateRuns, ...] = ()
+    chosen: ChosenRate | None = None
 
 
 def analyse_rate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 from stockade.report.document import (
@@ -32,6 +33,7 @@ from stockade.studies.masking.analysis import GAMMA, MaskingNumbers, RateNumbers
 from stockade.studies.masking.beta import SETS, SIZES
 from stockade.studies.masking.claims import DIVERGENCE, published_table, robust_accuracy
 from stockade.studies.masking.plots import attack_plot, excess_plot, rate_plot
+from stockade.studies.masking.runs import ChosenRate, RateRuns, Spread, one_per_rate
 from stockade.studies.masking.study import MaskingResult
 from stockade.studies.records import AttackNumbers
 
@@ -91,6 +93,10 @@ _CHOSEN = (
     "no longer says so with the chosen word's β; p and β are estimates there, without the limits that a certificate "
     "needs."
 )
+_BARS = (
+    "Of several trainings of a rate the mean, of MCB and MCR the median; bars and bands go from the smallest to the "
+    "largest."
+)
 _CLAIMS = (
     "Held or not held with p < 0.05, else undecided: rates and ensembles are compared on the same texts, by McNemar's "
     "exact test or by flipping signs; the divergence by its 95 % interval over resampled texts. No correction for many "
@@ -126,9 +132,10 @@ def _about(result: MaskingResult) -> Prose:
 
 def findings(result: MaskingResult) -> list[str]:
     """The study in a few sentences; every one follows from the tables."""
-    rates = result.numbers.rates
+    rates = one_per_rate(result.numbers.rates)
     return [
-        _most_certified(rates),
+        _most_certified(rates, result.numbers.chosen),
+        *_seeds(result.numbers.runs),
         *(sentence for attack in result.attacks for sentence in _most_robust(rates, attack)),
         *_chosen_words(rates),
         *_risks(rates),
@@ -136,24 +143,32 @@ def findings(result: MaskingResult) -> list[str]:
     ]
 
 
-def _most_certified(rates: Sequence[RateNumbers]) -> str:
-    medians = {entry.rate: entry.certificates.sound.median_radius for entry in rates}
-    proved = {rate: radius for rate, radius in medians.items() if radius is not None}
-    if not proved:
+def _most_certified(rates: Sequence[RateNumbers], chosen: ChosenRate | None) -> str:
+    if chosen is None:
         return "At no rate is the class of half of the texts certified."
-    best = max(proved, key=lambda rate: (proved[rate], -rate))
-    (entry,) = (entry for entry in rates if entry.rate == best)
+    (entry,) = (entry for entry in rates if entry.rate == chosen.rate)
     printed = number(entry.certificates.claimed.median_radius, 0)
-    if not proved[best]:
+    if not chosen.median_radius:
         return (
             "At no rate are half of the texts certified against a change of one word. The published procedure prints "
             f"an MCB of {printed} at a mask rate of {_rate(entry)}, which is {NOT_A_CERTIFICATE}."
         )
     return (
         f"Most is certified at a mask rate of {_rate(entry)}: half of the texts keep their class whatever becomes of "
-        f"{proved[best]} of their words, with an accuracy of {plain_percent(entry.certificates.accuracy['value'])}. "
+        f"{chosen.median_radius} of their words, with an accuracy of {plain_percent(chosen.accuracy)}. "
         f"The published procedure prints {printed} there, which is {NOT_A_CERTIFICATE}."
     )
+
+
+def _seeds(runs: Sequence[RateRuns]) -> Iterator[str]:
+    widest = max(runs, key=lambda entry: (entry.accuracy.high or 0) - (entry.accuracy.low or 0), default=None)
+    if widest is not None:
+        models = ", ".join(f"{len(entry.models)} at {100 * entry.rate:g} %" for entry in runs)
+        yield (
+            f"Several trainings of a rate ({models}): numbers by rate are their means. Single accuracies lie farthest "
+            f"apart at {100 * widest.rate:g} %, from {plain_percent(widest.accuracy.low)} to "
+            f"{plain_percent(widest.accuracy.high)}."
+        )
 
 
 def _most_robust(rates: Sequence[RateNumbers], attack: str) -> Iterator[str]:
@@ -197,17 +212,22 @@ def _risks(rates: Sequence[RateNumbers]) -> Iterator[str]:
 
 
 def _blocks(result: MaskingResult, numbers: MaskingNumbers) -> Iterator[Block]:
-    rates, published = numbers.rates, bool(result.spec.published)
+    rates, published, means = numbers.rates, bool(result.spec.published), one_per_rate(numbers.rates)
     yield Heading("Accuracy and certificates", aside="Tables 2 and 3")
-    yield Plot(lambda: rate_plot(rates, published=published), name="rates")
+    yield Plot(lambda: rate_plot(means, published=published), _BARS if numbers.runs else "", name="rates")
     yield certificate_table(rates)
     yield Note(_LEGACY, kind="aside")
     yield Details("Share of texts certified, by the number of changed words", [curve_table(rates)])
     if published:
         yield Details("The paper's numbers", [published_table()], unfolded=True)
+    if numbers.runs:
+        yield Heading("Several trainings of one rate")
+        yield run_table(numbers.runs, result.attacks)
     yield Heading("Robust accuracy against the mask rate", aside="Figure 3")
     if result.attacks:
-        yield Plot(lambda: attack_plot(numbers, result.attacks), name="attacks")
+        mean = dataclasses.replace(numbers, rates=tuple(means))
+        caption = _BARS if numbers.runs else ""
+        yield Plot(lambda: attack_plot(mean, result.attacks), caption, name="attacks")
         yield attack_table(numbers, result.attacks)
     else:
         yield Note(
@@ -246,6 +266,32 @@ def certificate_table(rates: Sequence[RateNumbers]) -> Table:
     columns = ("mask rate", "accuracy", "right and certain", "MCB", "MCR")
     legacy = (f"MCB printed ({NOT_A_CERTIFICATE})", "MCR printed", "MCB − 1", "MCR, one less", "claims too much")
     return Table((*columns, *legacy), rows, caption=_MEDIANS)
+
+
+def run_table(runs: Sequence[RateRuns], attacks: Sequence[str]) -> Table:
+    """Mean and spread over the trainings of each rate, and the rate of the largest MCB."""
+    rows: list[Sequence[str | Cell]] = []
+    for entry in runs:
+        cells = [_spread(entry.accuracy), _spread(entry.median_radius, percent=False), _spread(entry.median_rate)]
+        for attack in attacks:
+            cells += [_spread(by_attack[attack]) for by_attack in entry.robust.values() if attack in by_attack]
+        rows.append((f"{100 * entry.rate:g} %", f"{len(entry.models)}", *cells))
+    ensembles = list(runs[0].robust)
+    robust = [f"robust, {attack}, {ensemble}" for attack in attacks for ensemble in ensembles]
+    columns = ("mask rate", "trainings", "accuracy", "MCB", "MCR", *robust)
+    caption = (
+        "Mean ± standard deviation of single trainings (n − 1), from the smallest to the largest. The paper's Figure 3 "
+        "has the mean over five trainings with other first weights."
+    )
+    return Table(columns, rows, caption=caption, numeric=range(1, len(columns)))
+
+
+def _spread(spread: Spread, *, percent: bool = True) -> Cell:
+    if spread.mean is None or spread.low is None or spread.high is None:
+        return Cell(NOT_AVAILABLE)
+    scale, unit = (100, " %") if percent else (1, "")
+    deviation = "" if spread.deviation is None else f" ± {scale * spread.deviation:.1f}"
+    return Cell(f"{scale * spread.mean:.1f}{deviation}{unit}", f"{scale * spread.low:.1f}–{scale * spread.high:.1f}")
 
 
 def curve_table(rates: Sequence[RateNumbers]) -> Table:
@@ -343,7 +389,8 @@ def risk_table(rates: Sequence[RateNumbers]) -> Table:
 
 
 def _rate(entry: RateNumbers) -> str:
-    return f"{100 * entry.rate:g} %"
+    """The mask rate, and the model where several have it."""
+    return f"{100 * entry.rate:g} %" + (f", {entry.run}" if entry.run else "")
 
 
 def _tiny(value: float | None) -> str:

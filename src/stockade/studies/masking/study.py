@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,6 +27,7 @@ from stockade.studies.frame import Option, StudyResult, StudySpec, begin_study, 
 from stockade.studies.masking.analysis import MaskingNumbers, RateNumbers, UndefendedNumbers, analyse_rate
 from stockade.studies.masking.beta import TextEstimate, estimate_betas, read_estimates
 from stockade.studies.masking.claims import check_claims
+from stockade.studies.masking.runs import by_rate, choose_rate, mean_texts, measure_runs, one_per_rate
 from stockade.studies.masking.texts import read_texts
 from stockade.studies.masking.victims import BARE, LEGACY, SOUND, MaskingInputs, Victim, in_ensemble
 from stockade.studies.records import FEW_TEXTS, AttackNumbers, read_numbers
@@ -139,29 +141,33 @@ class MaskingResult(StudyResult[MaskingNumbers]):
             for victim in self.victims
             if victim.masking is None
         ]
+        rates = [
+            analyse_rate(victim, self.certificates(victim), self.estimates[victim.name], self.attacked(victim))
+            for victim in self.masked
+        ]
+        shared = Counter(entry.rate for entry in rates)
+        rates = [dataclasses.replace(entry, run=entry.model if shared[entry.rate] > 1 else "") for entry in rates]
         return MaskingNumbers(
-            rates=tuple(
-                analyse_rate(victim, self.certificates(victim), self.estimates[victim.name], self.attacked(victim))
-                for victim in self.masked
-            ),
+            rates=tuple(rates),
             undefended=undefended[0] if undefended else None,
+            runs=measure_runs(rates),
+            chosen=choose_rate(rates),
         )
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
         """What the paper claims, held against the numbers."""
-        texts = [
-            read_texts(
-                self.certificates(victim),
-                {
-                    ensemble: run
-                    for ensemble in victim.ensembles
-                    if isinstance(run := self.runs.get(f"{victim.name}/{ensemble}"), AttackResult)
-                },
-            )
-            for victim in self.masked
-        ]
-        return check_claims(self.numbers.rates, texts, self.attacks)
+        texts = {
+            victim.name: read_texts(self.certificates(victim), self._attack_runs(victim)) for victim in self.masked
+        }
+        rates = self.numbers.rates
+        groups = [mean_texts([texts[entry.model] for entry in group]) for group in by_rate(rates)]
+        return check_claims(one_per_rate(rates), groups, self.attacks)
+
+    def _attack_runs(self, victim: Victim) -> dict[str, AttackResult]:
+        """The attacks on each ensemble of a model."""
+        runs = {ensemble: self.runs.get(f"{victim.name}/{ensemble}") for ensemble in victim.ensembles}
+        return {ensemble: run for ensemble, run in runs.items() if isinstance(run, AttackResult)}
 
     @property
     def warnings(self) -> list[str]:
@@ -186,7 +192,7 @@ class MaskingResult(StudyResult[MaskingNumbers]):
                 f"At most {spec.budget:,} queries per text: an attack that runs out of them leaves a text robust that "
                 "it might have changed."
             )
-        if len(self.masked) == 1:
+        if len({victim.rate for victim in self.masked}) == 1:
             warnings.append("One mask rate alone shows no curve: give models of several rates before the data.")
         return warnings
 

@@ -21,7 +21,7 @@ class RateTexts:
     Parameters
     ----------
     right
-        Whether most copies vote for the true class: 1 or 0.
+        Whether most copies vote for the true class: 1 or 0; of several models of a rate the mean, as of all others.
     radii
         How many words may change by `ranmask-gap`; -1 where the true class is not certified.
     robust
@@ -29,9 +29,9 @@ class RateTexts:
         randomised model is enough.
     """
 
-    right: Mapping[str, int] = field(default_factory=dict)
-    radii: Mapping[str, int] = field(default_factory=dict)
-    robust: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+    right: Mapping[str, float] = field(default_factory=dict)
+    radii: Mapping[str, float] = field(default_factory=dict)
+    robust: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
 
     def compare(self, other: RateTexts, what: Literal["right", "radii"]) -> PairedTest:
         """This rate against another one, on the texts that both have."""
@@ -42,7 +42,7 @@ class RateTexts:
         return _compare(self.robust.get(first, {}).get(attack, {}), other.robust.get(second, {}).get(attack, {}))
 
 
-def _compare(first: Mapping[str, int], second: Mapping[str, int]) -> PairedTest:
+def _compare(first: Mapping[str, float], second: Mapping[str, float]) -> PairedTest:
     return PairedTest.of([value - second[text] for text, value in first.items() if text in second])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -104,7 +104,9 @@ def masking_of(name: str, model: object) -> RanMask | None:
 
 
 def check_rates(maskings: Mapping[str, RanMask | None], attacked: bool) -> None:
-    """Refuse models that cannot be told apart by their rate, or of which none masks anything.
+    """Refuse models of one rate that mask in other ways, several that mask nothing, and none that masks anything.
+
+    Several models of one rate are several trainings of it.
 
     Parameters
     ----------
@@ -116,12 +118,18 @@ def check_rates(maskings: Mapping[str, RanMask | None], attacked: bool) -> None:
     by_rate: dict[float, str] = {}
     for name, masking in maskings.items():
         rate = 0.0 if masking is None else masking.rate
-        if rate in by_rate:
-            both = f"were both trained at the mask rate {rate:g}" if rate else f"both have no ranmask in {FILE_NAME}"
+        first = by_rate.setdefault(rate, name)
+        if masking is None and first != name:
             raise OptionError(
-                f"The models {by_rate[rate]} and {name} {both}: give one model for each rate, and at most one without."
+                f"The models {first} and {name} both have no ranmask in {FILE_NAME}: give at most one such."
             )
-        by_rate[rate] = name
+        if masking != maskings[first]:
+            others = [field.name for field in fields(RanMask) if _differs(field.name, masking, maskings[first])]
+            raise OptionError(
+                f"The models {first} and {name} were both trained at the mask rate {rate:g}, but with other "
+                f"{', '.join(others)} of ranmask: several models of one rate must be trainings that differ in their "
+                "seed alone."
+            )
     if not any(by_rate):
         raise OptionError(
             f"No model was trained with ranmask (found: {', '.join(maskings)}, without it in {FILE_NAME}). Train one "
@@ -132,6 +140,10 @@ def check_rates(maskings: Mapping[str, RanMask | None], attacked: bool) -> None:
             f"The model {by_rate[0.0]} has no ranmask and is only there to be attacked: name an --attack, or leave it "
             "out."
         )
+
+
+def _differs(option: str, first: RanMask | None, second: RanMask | None) -> bool:
+    return bool(getattr(first, option, None) != getattr(second, option, None))
 
 
 def in_ensemble(model: object, ensemble: str) -> Any:
@@ -165,7 +177,7 @@ class MaskingInputs:
 
     def describe(self) -> dict[str, Any]:
         """Look at every model and all data once, and say what the manifest records of them, by rising mask rate."""
-        spec, models = self._spec, {}
+        spec, models, weights = self._spec, {}, dict[str, str | None]()
         maskings = {name: masking_of(name, model) for name, model in spec.models.items()}
         check_rates(maskings, bool(spec.attacks))
         spec.language.check()
@@ -177,7 +189,9 @@ class MaskingInputs:
                 for row in islice(self._data.source().rows(), 1):
                     check_repeats(innermost(classifier), row.input)
             models[name] = describe_model(spec.models[name], classifier)
+            weights[name] = fingerprint_of(innermost(classifier))
             examples = self._data.examples(classifier.labels)
+        _check_runs(maskings, weights)
         return {"models": models, "data": describe_data(spec.data, examples)}
 
     def load(self, victim: Victim, fingerprint: str) -> tuple[Classifier, ExampleSet]:
@@ -198,3 +212,17 @@ class MaskingInputs:
             )
         self._data.hold_to(fingerprint)
         return classifier, self._data.examples(classifier.labels)
+
+
+def _check_runs(maskings: Mapping[str, RanMask | None], weights: Mapping[str, str | None]) -> None:
+    """Refuse the same weights twice: their spread would be that of the random masks alone."""
+    seen: dict[tuple[float, str], str] = {}
+    for name, fingerprint in weights.items():
+        masking = maskings[name]
+        if masking is not None and fingerprint is not None:
+            first = seen.setdefault((masking.rate, fingerprint), name)
+            if first != name:
+                raise OptionError(
+                    f"The models {first} and {name} are the same, weights and all: train one of them again with "
+                    "another seed, as in stockade train … --seed 1, or leave it out."
+                )

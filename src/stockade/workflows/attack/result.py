@@ -20,6 +20,7 @@ from stockade.experiment.spec import Spec
 from stockade.experiment.store import Codec
 from stockade.workflows.attack import summary as numbers
 from stockade.workflows.attack.common import AttacksResult
+from stockade.workflows.attack.premade import premade_rows
 from stockade.workflows.attack.spec import AttackSpec
 
 if TYPE_CHECKING:
@@ -123,6 +124,16 @@ class AttackResult(AttacksResult):
     @property
     def layout(self) -> Layout:
         return LAYOUT
+
+    def premade(self, *, keep_failed: bool = False) -> list[dict[str, Any]]:
+        """The adversarial texts of this run with their true labels: a set for `st.evaluate(…, premade=…)`.
+
+        Parameters
+        ----------
+        keep_failed
+            Whether texts that an attack failed on stay in the set, as its search left them.
+        """
+        return list(premade_rows(self.rows(), keep_failed=keep_failed))
 
     def example(self, record: Record) -> Example:
         """A record as reports show it."""

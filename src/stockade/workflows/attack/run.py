@@ -238,6 +238,7 @@ def make_record(
         return None if scores is None else labels[scores.label]
 
     adversarial, premise = trial.text, example.text.premise
+    attempt = trial.last_attempt if trial.last_attempt is not None and trial.last_attempt.edits else None
     return Record(
         id=example.id,
         attack=attack,
@@ -261,6 +262,8 @@ def make_record(
         failed_queries=trial.failed_queries,
         truncated_words=trial.truncated_words,
         adversarial_premise=_edited_premise(adversarial, premise),
+        last_attempt=None if attempt is None else attempt.hypothesis,
+        last_attempt_premise=_edited_premise(attempt, premise),
         **(_both_rules(trial, queries, premise) if randomised and trial.status in ("success", "failed") else {}),
     )
 

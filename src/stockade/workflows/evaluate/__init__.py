@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def evaluate(
     models: object,
     data: object,
-    attacks: str | Attack | Sequence[str | Attack] | Mapping[str, str | Attack],
+    attacks: str | Attack | Sequence[str | Attack] | Mapping[str, str | Attack] = (),
     defenses: object = (),
     *,
     premade: object = (),
@@ -57,14 +57,14 @@ def evaluate(
     data
         What `st.attack` takes.
     attacks
-        A name, an attack object, or a list of them, as `st.attack` takes them.
+        A name, an attack object, or a list of them, as `st.attack` takes them. With pre-made texts there may be none.
     defenses
         The columns of the grid, besides the bare model: a defense by name or as an object, a chain from the outside in
         such as `"five+fact"`, or a list of columns, in which a list is a chain. `"own"` is what the folder of a model
         records; it is added by default where a folder records a defense that acts when the model is asked.
     premade
         Adversarial texts that exist already, to be scored by every row: a file or data with true labels, or a list of
-        those.
+        those. A set of `run.premade(keep_failed=True)` goes inside such a list, because it is a list itself.
     preset
         Options of all attacks as in a paper or another tool: `"paper"`, `"authors"`, `"textattack"`.
     limit
@@ -109,7 +109,7 @@ def evaluate(
     spec = EvaluateSpec.of(
         models=models,
         data=data,
-        attacks=make_attacks(attacks, preset, max_changed=max_changed, constraint=constraint),
+        attacks=make_attacks(attacks, preset, max_changed=max_changed, constraint=constraint) if attacks else (),
         defenses=defenses,
         premade=premade,
         limit=limit,

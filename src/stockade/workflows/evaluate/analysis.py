@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from stockade.workflows.evaluate.answers import Votes
+from stockade.workflows.evaluate.answers import Predictions, Votes
+from stockade.workflows.evaluate.f1 import f1_scores
 from stockade.workflows.evaluate.measures import (
-    Interval,
     Measure,
     PairedTest,
     ShareFields,
     Shares,
     attack_shares,
     first_flip_shares,
-    macro_f1,
     measure,
     paired,
     share_over_seeds,
@@ -84,11 +83,36 @@ class AttackShares(Shares):
 
 
 @dataclass(frozen=True, slots=True)
-class CleanAnswers:
-    """Accuracy and macro F1 on the clean texts."""
+class ClassMeasures:
+    """Accuracy and F1 on some texts.
+
+    Parameters
+    ----------
+    accuracy
+        With Wilson intervals.
+    macro_f1, positive_f1
+        With bootstrap intervals by text; that of the positive class is None unless there are two classes.
+    n
+        How many texts have an answer, by seed.
+    """
 
     accuracy: Measure
     macro_f1: Measure
+    positive_f1: Measure | None = None
+    n: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PremadeMeasures(ClassMeasures):
+    """Accuracy and F1 on a pre-made set.
+
+    Parameters
+    ----------
+    attempts
+        Those of the texts that an attack succeeded on and of those it failed on, where the set has both.
+    """
+
+    attempts: Mapping[str, ClassMeasures] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +135,9 @@ class Row:
     views
         The views in which it was attacked.
     clean, premade
-        Its answers to the clean texts, and its accuracy on each pre-made set.
+        Its accuracy and F1 on the clean texts, and on each pre-made set.
+    positive
+        The class that counts as positive: the second of two; None if there are more.
     votes
         What its votes tell a search, the mean over seeds; None if it does not vote.
     attacks
@@ -128,14 +154,15 @@ class Row:
     defense: str
     deterministic: bool
     views: tuple[str, ...]
-    clean: CleanAnswers
-    premade: Mapping[str, Measure]
+    clean: ClassMeasures
+    premade: Mapping[str, PremadeMeasures]
     votes: Votes | None
     attacks: Mapping[str, AttackShares]
     worst: Shares
     mcnemar: Mapping[str, ComparedWithNone | None] | None
     remarks: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    positive: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +218,13 @@ def _described(row: Row | UnmadeRow) -> dict[str, Any]:
     return described
 
 
-def analyse_row(row: GridRow, bare: GridRow | None, attacks: Sequence[str], seeds: Sequence[int]) -> Row | UnmadeRow:
+def analyse_row(
+    row: GridRow,
+    bare: GridRow | None,
+    attacks: Sequence[str],
+    seeds: Sequence[int],
+    labels: Sequence[str] = (),
+) -> Row | UnmadeRow:
     """The numbers of one row, without its warnings.
 
     Parameters
@@ -202,11 +235,14 @@ def analyse_row(row: GridRow, bare: GridRow | None, attacks: Sequence[str], seed
         The same model without a defense, to compare with.
     attacks, seeds
         All of the evaluation.
+    labels
+        The classes of the model.
     """
     if not row.answers:
         return UnmadeRow(row.model, row.defense)
     answers = row.answers
     first = answers[seeds[0]]
+    positive = labels[1] if len(labels) == 2 else None
     mcnemar: dict[str, ComparedWithNone | None] | None = None
     if row.defense != NONE and bare is not None and bare.answers:
         mcnemar = {attack: _compare(row, bare, [attack], seeds) for attack in attacks}
@@ -216,12 +252,9 @@ def analyse_row(row: GridRow, bare: GridRow | None, attacks: Sequence[str], seed
         defense=row.defense,
         deterministic=first.deterministic,
         views=row.views,
-        clean=CleanAnswers(
-            share_over_seeds({seed: answers[seed].clean.correct() for seed in seeds}),
-            measure({seed: Interval(_macro_f1(row, seed)) for seed in seeds}),
-        ),
+        clean=_measured({seed: answers[seed].clean for seed in seeds}, positive),
         premade={
-            name: share_over_seeds({seed: answers[seed].premade[name].correct() for seed in seeds})
+            name: _measured_premade({seed: answers[seed].premade[name] for seed in seeds}, positive)
             for name in first.premade
         },
         votes=_mean_votes([votes for seed in seeds if (votes := answers[seed].votes) is not None]),
@@ -229,7 +262,28 @@ def analyse_row(row: GridRow, bare: GridRow | None, attacks: Sequence[str], seed
         worst=Shares(**_worst(row, attacks, seeds)),
         mcnemar=mcnemar,
         remarks=first.remarks,
+        positive=positive,
     )
+
+
+def _measured(by_seed: Mapping[int, Predictions], positive: str | None) -> ClassMeasures:
+    scores = {seed: f1_scores(asked.labels, asked.predicted, positive) for seed, asked in by_seed.items()}
+    counts = {seed: asked.correct() for seed, asked in by_seed.items()}
+    return ClassMeasures(
+        accuracy=share_over_seeds(counts),
+        macro_f1=measure({seed: score.macro for seed, score in scores.items()}),
+        positive_f1=None if positive is None else measure({seed: score.positive for seed, score in scores.items()}),
+        n={str(seed): answered for seed, (_, answered) in counts.items()},
+    )
+
+
+def _measured_premade(by_seed: Mapping[int, Predictions], positive: str | None) -> PremadeMeasures:
+    every = _measured(by_seed, positive)
+    kinds = next(iter(by_seed.values())).kinds
+    attempts = {
+        kind: _measured({seed: asked.of_kind(kind) for seed, asked in by_seed.items()}, positive) for kind in kinds
+    }
+    return PremadeMeasures(every.accuracy, every.macro_f1, every.positive_f1, every.n, attempts)
 
 
 def _attack(row: GridRow, attack: str, seeds: Sequence[int]) -> AttackShares:
@@ -301,11 +355,6 @@ def _compare(row: GridRow, bare: GridRow, attacks: Sequence[str], seeds: Sequenc
         pairs.append((defended, undefended))
     test = paired(pairs)
     return ComparedWithNone(texts=test.texts, gained=test.gained, lost=test.lost, p=test.p, attacks=tuple(common))
-
-
-def _macro_f1(row: GridRow, seed: int) -> float | None:
-    clean = row.answers[seed].clean
-    return macro_f1(clean.labels, clean.predicted)
 
 
 def _mean_votes(by_seed: Sequence[Votes]) -> Votes | None:

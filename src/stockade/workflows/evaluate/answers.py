@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from stockade.core.errors import SearchStopped
@@ -21,6 +21,7 @@ from stockade.engine.services import innermost
 from stockade.experiment.inputs import fingerprint_of, tuning_memory
 from stockade.experiment.store import Codec
 from stockade.models.language import LanguageModels
+from stockade.workflows.attack.premade import ATTEMPTS
 from stockade.workflows.evaluate.inputs import EvaluationInputs
 from stockade.workflows.evaluate.views import counts_votes
 
@@ -31,11 +32,32 @@ _SURE = 1 - 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """True and predicted classes of texts; None where the model has no answer."""
+    """True and predicted classes of texts; None where the model has no answer.
+
+    Parameters
+    ----------
+    ids, labels, predicted
+        Of each text.
+    attempts
+        Of a pre-made set that keeps failed attempts: whether the attack `succeeded` or `failed` on each text.
+    """
 
     ids: tuple[str, ...]
     labels: tuple[str, ...]
     predicted: tuple[str | None, ...]
+    attempts: tuple[str, ...] = ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of attempts that there are; none where only successes are in the set."""
+        return tuple(kind for kind in ATTEMPTS if kind in self.attempts)
+
+    def of_kind(self, kind: str) -> Predictions:
+        """Only the texts of one kind of attempt."""
+        texts = zip(self.ids, self.labels, self.predicted, self.attempts, strict=True)
+        chosen = [text for text in texts if text[-1] == kind]
+        ids, labels, predicted, attempts = zip(*chosen, strict=True) if chosen else ((), (), (), ())
+        return Predictions(ids, labels, predicted, attempts)
 
     def correct(self) -> tuple[int, int]:
         """How many are right, of how many answers."""
@@ -113,11 +135,42 @@ def ask(inputs: EvaluationInputs, name: str, classifier: Classifier, seed: int, 
         deterministic=classifier.deterministic,
         views=tuple(inputs.views(name, classifier)),
         clean=questioner.predictions(examples),
-        premade={premade: questioner.predictions(inputs.premade(premade, name)) for premade in inputs.spec.premade},
+        premade=questioner.premade(inputs, name),
         votes=questioner.votes(examples) if counts_votes(classifier) else None,
         remarks=tuple(remarks_on(classifier)),
         fingerprint=fingerprint_of(classifier),
     )
+
+
+def ask_premade(
+    inputs: EvaluationInputs, name: str, classifier: Classifier, seed: int, batch_tokens: int | None = None
+) -> dict[str, Predictions]:
+    """Ask a model in its defenses about the pre-made texts alone; the parameters are those of `ask`."""
+    return _Questioner(classifier, inputs.spec.language, seed, batch_tokens).premade(inputs, name)
+
+
+def predictions_of(
+    classifier: Classifier,
+    examples: Iterable[Example],
+    language: LanguageModels,
+    seed: int = 0,
+    batch_tokens: int | None = None,
+) -> Predictions:
+    """Ask a model in its defenses about each text once, with the random choices that all who ask about clean texts
+    share.
+
+    Parameters
+    ----------
+    classifier, examples
+        The model, and the texts with its classes.
+    language
+        The masked LM and sentence encoder that defenses may ask.
+    seed
+        Names the random choices.
+    batch_tokens
+        Tokens per batch; tuned if None.
+    """
+    return _Questioner(classifier, language, seed, batch_tokens).predictions(examples)
 
 
 class _Questioner:
@@ -140,6 +193,13 @@ class _Questioner:
             tuple(self._labels[example.label] for example in listed),
             tuple(None if scores is None else self._labels[scores.label] for scores in answers),
         )
+
+    def premade(self, inputs: EvaluationInputs, name: str) -> dict[str, Predictions]:
+        """The answers to each pre-made set."""
+        return {
+            premade: replace(self.predictions(inputs.premade(premade, name)), attempts=inputs.attempts(premade))
+            for premade in inputs.spec.premade
+        }
 
     def votes(self, examples: Sequence[Example]) -> Votes:
         answers = self._scores([(example.text, self._draw("votes", example.id)) for example in examples])
@@ -200,7 +260,8 @@ def _read(document: Mapping[str, Any]) -> Answers:
 
 
 def _read_predictions(value: Mapping[str, Any]) -> Predictions:
-    return Predictions(tuple(value["ids"]), tuple(value["labels"]), tuple(value["predicted"]))
+    ids, labels, predicted = (tuple(value[name]) for name in ("ids", "labels", "predicted"))
+    return Predictions(ids, labels, predicted, tuple(value.get("attempts", ())))
 
 
 CODEC: Codec[Answers] = Codec(asdict, _read)

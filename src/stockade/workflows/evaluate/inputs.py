@@ -1,36 +1,22 @@
-"""The models, texts and pre-made adversarial texts of an evaluation, loaded when they are needed.
-
-Pre-made texts may be an export of ours, a file with original and changed texts, or any labelled data. In a file with a
-column of changed texts the successes are taken, where a column says which those are, with the true label. Double
-brackets around changed words, as some tools write them, are removed.
-"""
+"""The models, texts and pre-made adversarial texts of an evaluation, loaded when they are needed."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from stockade.core.errors import DataError, OptionError, RunError
+from stockade.core.errors import OptionError, RunError
 from stockade.core.protocols import Classifier
-from stockade.datasets.columns import LABEL_NAMES
 from stockade.datasets.examples import ExampleSet, prepare_examples
-from stockade.datasets.files import open_file
-from stockade.datasets.load import load_data
-from stockade.datasets.source import DataSource, Table, is_missing
+from stockade.datasets.source import DataSource
 from stockade.defenses.registry import NamedDefense
 from stockade.experiment.inputs import defenses_around, describe_data, describe_model, fingerprint_of, reference_of
 from stockade.experiment.pool import DataPool, ModelPool
+from stockade.workflows.evaluate.premade import attempts_of, load_premade
 from stockade.workflows.evaluate.spec import DefenseChain, EvaluateSpec, records_defense
 from stockade.workflows.evaluate.views import views_of
 
-CHANGED_NAMES = ("adversarial", "adversarialtext", "perturbedtext", "perturbed", "advtext", "attackedtext")
 _RECORDED = ("reference", "fingerprint", "code", "labels")
-_STATUS_NAMES = ("status", "resulttype", "result")
-_SUCCESSES = ("success", "successful")
-_TRUE_LABEL_NAMES = ("groundtruthoutput", "groundtruth", "truelabel", "goldlabel", *LABEL_NAMES)
-_BRACKETS = re.compile(r"\[\[(.*?)\]\]")
 
 
 class EvaluationInputs:
@@ -47,7 +33,7 @@ class EvaluationInputs:
         self._models = ModelPool(spec.models, spec.model_options, language=spec.language)
         self._source = ModelPool({"": spec.transfer_from}, spec.model_options, language=spec.language)
         self._data = DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed)
-        self._premade = {name: _PremadePool(data, spec.data_options) for name, data in spec.premade.items()}
+        self._premade = {name: PremadePool(data, spec.data_options) for name, data in spec.premade.items()}
         self._examples: dict[str, ExampleSet] = {}
         self._checked: Classifier | None = None
 
@@ -149,63 +135,17 @@ class EvaluationInputs:
         label_map = self.spec.data_options.label_map
         return prepare_examples(self._premade[premade].source(), self.model(name).labels, label_map=label_map)
 
+    def attempts(self, premade: str) -> tuple[str, ...]:
+        """What became of the attempt on each text of a pre-made set; nothing where the set does not say."""
+        return attempts_of(self._premade[premade].source())
+
     def _fingerprint(self, premade: str) -> str:
         return self._premade[premade].source().fingerprint()
 
 
-class _PremadePool(DataPool):
+class PremadePool(DataPool):
     """Adversarial texts, read when they are asked for."""
 
     def _load(self) -> DataSource:
         columns = {name: getattr(self.options, name) for name in ("text_column", "label_column", "premise_column")}
         return load_premade(self.reference, columns)
-
-
-def load_premade(data: object, columns: Mapping[str, str | None] | None = None) -> DataSource:
-    """The adversarial texts behind a reference, with their true labels.
-
-    Parameters
-    ----------
-    data
-        What `st.load_data` takes.
-    columns
-        The columns that the user has named for the data (`text_column` …). A file that has them too is read by them
-        where its own names do not say what is what.
-    """
-    if not isinstance(data, str | Path) or str(data).startswith(("builtin:", "hf:")):
-        return load_data(data)
-    table = open_file(Path(data))
-    present: dict[str, Any] = {option: column for option, column in (columns or {}).items() if column in table.columns}
-    changed = _find(table, CHANGED_NAMES)
-    if changed is None:
-        return load_data(data, **present)
-    label = _find(table, _TRUE_LABEL_NAMES) or present.get("label_column")
-    if label is None:
-        raise DataError(
-            f'{table.name} has changed texts in "{changed}" but no true labels (found: {", ".join(table.columns)}), '
-            "expected a column such as label or ground_truth_output. Add it, or rename the one that has them."
-        )
-    rows = list(_rows(table, changed, label))
-    if not rows:
-        raise DataError(
-            f'{table.name} has no text in "{changed}" that is said to be a success, expected at least one. '
-            "Give another --premade file."
-        )
-    return load_data(rows)
-
-
-def _rows(table: Table, changed: str, label: str) -> Iterator[tuple[object, object]]:
-    columns = (_find(table, _STATUS_NAMES), _find(table, ("premise",)), _find(table, ("adversarialpremise",)))
-    for text, true_label, *others in table.cells((changed, label, *filter(None, columns))):
-        cells = iter(others)
-        status, premise, edited = (None if column is None else next(cells) for column in columns)
-        if is_missing(text) or (columns[0] and str(status).strip().casefold() not in _SUCCESSES):
-            continue
-        plain = _BRACKETS.sub(r"\1", str(text))
-        before = premise if is_missing(edited) else edited
-        yield (plain if is_missing(before) else (str(before), plain)), true_label
-
-
-def _find(table: Table, names: Sequence[str]) -> str | None:
-    by_key = {re.sub(r"[\s_\-]+", "", column).casefold(): column for column in reversed(table.columns)}
-    return next((by_key[name] for name in names if name in by_key), None)

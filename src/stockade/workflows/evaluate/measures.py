@@ -188,20 +188,6 @@ def t_interval(values: Sequence[float]) -> Interval | None:
     return Interval(middle, max(0.0, middle - half), min(1.0, middle + half))
 
 
-def macro_f1(labels: Sequence[str], predicted: Sequence[str | None]) -> float | None:
-    """The mean of the F1 of all classes that occur among true or predicted labels, over the texts with an answer."""
-    pairs = [(label, answer) for label, answer in zip(labels, predicted, strict=True) if answer is not None]
-    classes = {name for pair in pairs for name in pair}
-    if not classes:
-        return None
-    scores = []
-    for name in classes:
-        hits = sum(label == answer == name for label, answer in pairs)
-        named = sum((label == name) + (answer == name) for label, answer in pairs)
-        scores.append(2 * hits / named)
-    return fmean(scores)
-
-
 def paired(by_seed: Sequence[tuple[Mapping[str, Outcome], Mapping[str, Outcome]]]) -> PairedTest:
     """The test of two rows on the same texts, with what became of them for each seed.
 

@@ -11,6 +11,7 @@ from stockade.report.figures import GRID, INK, MARKERS, PALETTE, draw_plot, lege
 from stockade.report.numbers import count
 from stockade.report.render_json import indented
 from stockade.workflows.evaluate.analysis import Analysis, Row
+from stockade.workflows.evaluate.class_table import class_table, premade_findings, premade_title
 from stockade.workflows.evaluate.measures import Measure
 from stockade.workflows.evaluate.result import EvaluateResult
 from stockade.workflows.evaluate.spec import NONE
@@ -38,23 +39,29 @@ _MADE_WITH = (
 def evaluation_document(result: EvaluateResult) -> Document:
     """The report: findings, warnings, the table, the trade-off, views, votes, tests, seeds, how it was made."""
     analysis, summary = result.analysis, result.summary
+    attacked = bool(result.grid.attacks)
+    sentences = findings if attacked else premade_findings
     made_with = {name: summary[name] for name in _MADE_WITH}
     blocks: list[Block] = [
-        *(Note(sentence, kind="finding") for sentence in findings(analysis, result.grid.models)),
+        *(Note(sentence, kind="finding") for sentence in sentences(analysis, result.grid.models)),
         *_not_finished(result),
         *(Note(warning, kind="warning") for warning in analysis.warnings),
         *(Note(f"{row.model}, {row.defense}: {remark}") for row in analysis.measured for remark in row.remarks),
-        Heading("Accuracy, clean and under attack"),
+        Heading("Accuracy, clean and under attack" if attacked else "Accuracy, clean and pre-made"),
         main_table(analysis, result.grid.attacks, list(summary["premade"]), len(result.grid.seeds)),
         *_failures(analysis),
-        *_trade(analysis, result.grid.models, result.grid.defenses),
-        *_sections(analysis, result),
+        *_classes(analysis, list(summary["premade"])),
+        *(_trade(analysis, result.grid.models, result.grid.defenses) if attacked else ()),
+        *(_sections(analysis, result) if attacked else ()),
         *example_blocks(result),
         *_cells(result),
         Details("How it was made", indented(made_with)),
     ]
     return Document(
-        title=_title(analysis), about=f"Evaluation {result.name}: {about(summary)}", blocks=blocks, data=summary
+        title=_title(analysis) if attacked else premade_title(analysis),
+        about=f"Evaluation {result.name}: {about(summary)}",
+        blocks=blocks,
+        data=summary,
     )
 
 
@@ -82,9 +89,10 @@ def about(summary: Mapping[str, Any]) -> str:
         limits.append(f"candidates keep {summary['constraint']}")
     seeds = summary["seeds"]
     named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    under = f"under {count(len(summary['attacks']), 'attack')}" if summary["attacks"] else "not attacked"
     return (
-        f"{count(len(summary['models']), 'model')} in {count(len(summary['defenses']) - 1, 'defense')} and bare, under "
-        f"{count(len(summary['attacks']), 'attack')}, on the same {count(summary['data']['size'], 'text')} of "
+        f"{count(len(summary['models']), 'model')} in {count(len(summary['defenses']) - 1, 'defense')} and bare, "
+        f"{under}, on the same {count(summary['data']['size'], 'text')} of "
         f"{summary['data']['reference']}, {', '.join([named, *limits])}. Intervals are 95 %."
     )
 
@@ -133,6 +141,12 @@ def failure_sentences(analysis: Analysis) -> list[str]:
         attacks = [f"{attack} ({', '.join(views)})" if views else attack for attack, views in by_attack.items()]
         sentences.append(f"{model}, {defense}, {', '.join(attacks)}: {reason.rstrip('.')}.")
     return sentences
+
+
+def _classes(analysis: Analysis, premade: Sequence[str]) -> Iterator[Block]:
+    if premade and analysis.measured:
+        yield Heading("Accuracy and F1 on clean and pre-made texts")
+        yield class_table(analysis)
 
 
 def _trade(analysis: Analysis, models: Sequence[str], defenses: Sequence[str]) -> Iterator[Block]:

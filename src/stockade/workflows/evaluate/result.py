@@ -54,9 +54,9 @@ class EvaluateResult(Result):
         inputs = self.manifest.inputs
         rows: list[Row | UnmadeRow] = []
         for grid_row in self.grid_rows:
-            row = analyse_row(grid_row, bare.get(grid_row.model), self.grid.attacks, self.grid.seeds)
+            labels = inputs["models"][grid_row.model]["labels"]
+            row = analyse_row(grid_row, bare.get(grid_row.model), self.grid.attacks, self.grid.seeds, labels)
             if isinstance(row, Row):
-                labels = inputs["models"][row.model]["labels"]
                 row = replace(row, warnings=row_warnings(row, inputs["data"]["size"], labels))
             rows.append(row)
         return Analysis(tuple(rows), tuple(self.grid.failures(self.grid_rows)))
@@ -208,6 +208,12 @@ class EvaluateResult(Result):
 
         return (cell_row(key, record) for key, record in self.cell_records())
 
+    def class_rows(self) -> Iterator[Mapping[str, Any]]:
+        """Accuracy and F1 of every row on clean and pre-made texts, as `stockade export --premade` writes them."""
+        from stockade.workflows.evaluate.class_table import class_records
+
+        return class_records(self.analysis)
+
     def run_of(self, key: CellKey) -> AttackResult:
         """The run of a cell that has results."""
         return AttackResult.open(self.grid.cell_folder(key))
@@ -219,7 +225,8 @@ class EvaluateResult(Result):
         return evaluation_document(self)
 
     def verify(self, model: object = None, *, trust: bool = False) -> Verification:
-        """Verify every cell's run, that the evaluation holds what its runs hold, and that its numbers follow from it.
+        """Verify every cell's run, that the evaluation holds what its runs hold, and that its numbers follow from it;
+        ask every row again about the pre-made texts.
 
         Parameters
         ----------
@@ -228,6 +235,8 @@ class EvaluateResult(Result):
         trust
             Whether code that the folder names, such as a `python:` model, may be run.
         """
+        from stockade.workflows.evaluate.verify import verify_premade
+
         problems: list[str] = []
         models: Mapping[str, object] = {}
         self.check_trust(trust, model)
@@ -243,7 +252,12 @@ class EvaluateResult(Result):
             if read_cell(run) != self.grid.cell(key):
                 problems.append(f"{key}: what the evaluation holds does not follow from the run")
             cells = cells.with_part(key, run.verify(models.get(key.model), trust=trust))
-        return self.verified(cells.checked, (*problems, *cells.problems), cells.incomplete)
+        premade = verify_premade(self, models)
+        return self.verified(
+            cells.checked + premade.checked,
+            (*problems, *cells.problems, *premade.problems),
+            (*cells.incomplete, *premade.incomplete),
+        )
 
     def __repr__(self) -> str:
         worst = {f"{row.model}, {row.defense}": row.worst.robust_accuracy.value for row in self.analysis.measured}

@@ -6,17 +6,16 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, model_validator
 
-from stockade.attacks.registry import NamedAttack
 from stockade.core.errors import OptionError
 from stockade.core.options import option_defaults
 from stockade.defenses.chain import check_order, load_defenses
 from stockade.defenses.registry import NamedDefense, defenses, make_defense
 from stockade.experiment.inputs import models_by_name, reference_of, unique_names
-from stockade.experiment.spec import Attacks, Count, ModelSpec
+from stockade.experiment.spec import Count, ModelSpec, OptionalAttacks
 
 NONE, FROM_FOLDER = "none", "own"
 """The bare model, and what the folder of a model records around it."""
@@ -189,7 +188,7 @@ class EvaluateSpec(ModelSpec):
     models
         References or objects by name.
     attacks
-        The attacks, each with every option.
+        The attacks, each with every option; there may be none where there are pre-made texts.
     defenses
         The columns of the grid, the bare model first.
     premade
@@ -210,7 +209,7 @@ class EvaluateSpec(ModelSpec):
     by_key: ClassVar[tuple[str, ...]] = ("attacks", "defenses")
 
     models: Models
-    attacks: Attacks
+    attacks: OptionalAttacks = ()
     defenses: Annotated[Chains, Field(validate_default=True)] = ()
     premade: Premade = Field(default_factory=dict)
     seeds: Count = 1
@@ -220,12 +219,13 @@ class EvaluateSpec(ModelSpec):
     constraint: str | None = None
     transfer_from: OptionalReference = None
 
-    @field_validator("attacks")
-    @classmethod
-    def _some_attack(cls, attacks: tuple[NamedAttack, ...]) -> tuple[NamedAttack, ...]:
-        if not attacks:
-            raise OptionError("No attack was named. List them with: stockade ls attacks")
-        return attacks
+    @model_validator(mode="after")
+    def _something_to_ask(self) -> Self:
+        if not self.attacks and not self.premade:
+            raise OptionError(
+                "No attack was named, and no adversarial texts with --premade. List attacks with: stockade ls attacks"
+            )
+        return self
 
     @property
     def all_seeds(self) -> tuple[int, ...]:

@@ -26,8 +26,8 @@ def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str
     The worst case of all comes first: it must be in sight however many attacks there are.
     """
     two_rules = has_first_flips(analysis)
-    columns = ["model", "defense", "clean accuracy", WORST, *([f"{WORST}, {FIRST_FLIP}"] if two_rules else [])]
-    columns += ["macro F1", *(f"pre-made {name}" for name in premade)]
+    worst = [WORST, *([f"{WORST}, {FIRST_FLIP}"] if two_rules else [])] if attacks else []
+    columns = ["model", "defense", "clean accuracy", *worst, "macro F1", *(f"pre-made {name}" for name in premade)]
     for attack in attacks:
         for share in ("robust", "success"):
             columns += [f"{attack}, {share}", *([f"{attack}, {share}, {FIRST_FLIP}"] if two_rules else [])]
@@ -37,11 +37,18 @@ def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str
         " A model that is random by itself may be wrong again on a text it got right when it was asked for its clean "
         "accuracy: such texts count neither as robust nor as fooled."
     )
+    if not attacks:
+        caption = (
+            f"Shares with 95 % Wilson intervals{around}, F1 with bootstrap intervals by text. Pre-made: adversarial "
+            "texts that a row gets right. Nothing was attacked: what an attack on a row itself would do is not known."
+        )
+        return Table(columns, rows, caption=caption, numeric=range(2, len(columns)), grouped=1)
     caption = (
-        f"Shares with 95 % Wilson intervals{around}. Robust: right on the clean text, and the attack fails in every "
-        "view; success: fooled in some view, of the texts the model gets right. Worst case: survives every attack in "
-        f"every view.{again if any(map(_is_random_by_itself, analysis.measured)) else ''} Every success was confirmed "
-        "on the defended model itself. “≤” and “≥” mark rows in which something could not be run: what was not "
+        f"Shares with 95 % Wilson intervals{around}, F1 with bootstrap intervals by text. Robust: right on the "
+        "clean text, and the attack fails in every view; success: fooled in some view, of the texts the model gets "
+        "right. Worst case: survives every attack in every view."
+        f"{again if any(map(_is_random_by_itself, analysis.measured)) else ''} Every success was confirmed on the "
+        "defended model itself. “≤” and “≥” mark rows in which something could not be run: what was not "
         "attacked was not survived."
     )
     caption += f" {_TWO_RULES}" if two_rules else ""
@@ -59,9 +66,9 @@ def _main_row(
     if isinstance(row, UnmadeRow):
         return [row.model, row.defense, *[NOT_AVAILABLE] * (columns - 2)]
     cells: list[str | Cell] = [row.model, row.defense]
-    worst = by_rules(row.worst, two_rules, row.deterministic)
+    worst = by_rules(row.worst, two_rules, row.deterministic) if attacks else ()
     cells += [share_cell(row.clean.accuracy), *map(bounded, worst), share_cell(row.clean.macro_f1)]
-    cells += [share_cell(row.premade[name]) for name in premade]
+    cells += [share_cell(row.premade[name].accuracy) for name in premade]
     for attack in attacks:
         by_rule = by_rules(row.attacks[attack], two_rules, row.deterministic)
         cells += map(bounded, by_rule)

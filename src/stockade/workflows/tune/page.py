@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from stockade.report.document import Block, Cell, Details, Document, Heading, Note, Plot, Table, code
-from stockade.report.figures import CLEAN, GRID, INK, ROBUST, draw_panels, draw_plot
+from stockade.report.figures import CLEAN, GRID, INK, PURPLE, ROBUST, draw_panels, draw_plot
 from stockade.report.numbers import NOT_AVAILABLE, count, number
 from stockade.report.render_json import indented
 from stockade.workflows.tune.objective import averaged_in_retries
@@ -17,7 +17,15 @@ from stockade.workflows.tune.trials import Trial, best_of, written_options
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLUMNS = ("trial", "options", "n", "clean", "robust", "objective", "seconds")
+_MEASURES = {
+    "clean": "clean",
+    "robust": "robust",
+    "first_flip_robust": "robust, first flip",
+    "premade": "pre-made",
+    "median_radius": "MCB",
+    "objective": "objective",
+}
+"""What trials have, and what the table calls it."""
 
 
 def tune_document(result: TuneResult) -> Document:
@@ -42,13 +50,21 @@ def _findings(result: TuneResult) -> Iterator[Note]:
     if best is None:
         yield Note("No trial could be rated.", kind="warning")
     else:
-        flips = "" if best.first_flip_robust is None else f" ({number(best.first_flip_robust, 3)} by the first flip)"
-        accuracies = f"robust accuracy {number(best.robust, 3)}{flips}, clean accuracy {number(best.clean, 3)}"
+        named = (
+            ("robust accuracy", best.robust),
+            ("robust accuracy by the first flip", best.first_flip_robust),
+            ("accuracy on pre-made texts", best.premade),
+        )
+        measured = [(name, value) for name, value in (*named, ("clean accuracy", best.clean)) if value is not None]
+        accuracies = ", ".join(f"{name} {number(value, 3)}" for name, value in measured)
+        accuracies = f"MCB {best.median_radius}, {accuracies}" if result.by_certificates else accuracies
         yield Note(
             (f"The best of {count(len(result.trials), 'trial')}: ", code(f"--defense {result.best_defense}"),
              f" (trial {best.number}, {accuracies})."),
             kind="finding",
         )  # fmt: skip
+        if result.best_model is not None:
+            yield Note(("Its model is in ", code(str(result.best_model)), "."))
         yield Note(
             "It was chosen because it was the best on these texts: attack it on others before you quote a number."
         )
@@ -61,15 +77,28 @@ def about(result: TuneResult) -> str:
     spec, inputs, goal = result.manifest.spec, result.manifest.inputs, result.goal
     ranges = ", ".join(f"{name} in {values}" for name, values in spec["ranges"].items())
     fixed = "".join(f", {name}={value}" for name, value in result.fixed_options.items())
-    weight = f" + {goal.clean_weight:g} × clean accuracy" if goal.clean_weight else ""
+    terms = ["robust accuracy"] if spec["attacks"] else []
+    if inputs.get("premade"):
+        weight = "" if goal.premade_weight == 1 else f"{goal.premade_weight:g} × "
+        terms.append(f"{weight}accuracy on pre-made texts")
+    terms += [f"{goal.clean_weight:g} × clean accuracy"] if goal.clean_weight else []
+    if result.by_certificates:
+        method = spec.get("method")
+        terms = ["MCB" + (f" by {method}" if method else "")]
     least = "" if goal.least_clean is None else f", where clean accuracy is at least {goal.least_clean:g}"
     budget = "" if spec["budget"] is None else f", at most {spec['budget']:,} queries per text"
     attacks = " and ".join(attack["key"] for attack in spec["attacks"])
+    under = f"attacked by {attacks} on" if attacks else "certified on" if result.by_certificates else "asked about"
+    trained = f", trained on {inputs['train_data']['reference']}" if inputs.get("train_data") else ""
+    sets = "".join(
+        f" and {'asked about ' if attacks else ''}{item['size']:,} pre-made texts of {item['reference']}"
+        for item in inputs.get("premade", {}).values()
+    )
     return (
         f"{count(len(result.trials), 'trial')} of {spec['defense']['name']} ({ranges}{fixed}) around "
-        f"{inputs['model']['reference']}, attacked by {attacks} on {inputs['data']['size']:,} texts of "
-        f"{inputs['data']['reference']}{budget}; sampler {spec['sampler']}, seed {spec['seed']}. Objective: robust "
-        f"accuracy{weight}{least}."
+        f"{inputs['model']['reference']}{trained}, {under} {inputs['data']['size']:,} texts of "
+        f"{inputs['data']['reference']}{budget}{sets}; sampler {spec['sampler']}, seed {spec['seed']}. Objective: "
+        f"{' + '.join(terms)}{least}."
     )
 
 
@@ -87,25 +116,36 @@ def trial_table(result: TuneResult) -> Table:
         f"defense, with mean probabilities in place of votes or logits{mean}. Every success was confirmed on the "
         "defended model itself."
     )
+    attacked, premade = bool(result.manifest.spec["attacks"]), bool(result.manifest.inputs.get("premade"))
+    if premade:
+        asked = "Pre-made: the share of those texts that is right, from one answer to each; of several sets the mean."
+        caption = f"{caption} {asked}" if attacked else asked
+    if result.by_certificates:
+        caption = (
+            "MCB: the most words that may change in at least half of all texts without changing the right answer; a "
+            "text that is wrong or undecided counts as less than 0. Of equal MCB the more accurate trial is the best."
+        )
+    left_out = {"robust": not attacked, "premade": not premade, "median_radius": not result.by_certificates}
     best = None if result.best is None else result.best.number
     two_rules = any(trial.first_flip_robust is not None for trial in result.trials)
-    rows = [_cells(trial, trial.number == best, two_rules) for trial in result.trials]
-    columns = (*_COLUMNS[:5], *(["robust, first flip"] if two_rules else []), *_COLUMNS[5:])
     if two_rules:
         caption += (
             " A randomised defense is fooled by what fools at least half of its answers: the objective counts that; "
             "first flip: one wrong answer is enough, as papers count."
         )
+    left_out["first_flip_robust"] = not two_rules
+    shown = [name for name in _MEASURES if not left_out.get(name)]
+    rows = [_cells(trial, trial.number == best, shown) for trial in result.trials]
+    columns = ("trial", "options", "n", *(_MEASURES[name] for name in shown), "seconds")
     return Table(columns, rows, caption=caption, numeric=(0, *range(2, len(columns))))
 
 
-def _cells(trial: Trial, is_best: bool, two_rules: bool) -> list[str | Cell]:
+def _cells(trial: Trial, is_best: bool, shown: Sequence[str]) -> list[str | Cell]:
     options = written_options(trial.options)
     if trial.error is not None:
-        return [str(trial.number), Cell(options, trial.error, "warning"), *[NOT_AVAILABLE] * (5 + two_rules)]
+        return [str(trial.number), Cell(options, trial.error, "warning"), *[NOT_AVAILABLE] * (len(shown) + 2)]
     values = [str(trial.number), options, f"{trial.n:,}"]
-    flips = [trial.first_flip_robust] if two_rules else []
-    values += [number(value, 3) for value in (trial.clean, trial.robust, *flips, trial.objective)]
+    values += [number(getattr(trial, name), 3) for name in shown]
     values.append(number(trial.seconds))
     return [Cell(value, tone="strong") if is_best else value for value in values]
 
@@ -119,10 +159,13 @@ def trials_plot(rated: Sequence[Trial]) -> str:
         from matplotlib.ticker import MaxNLocator
 
         numbers = [trial.number for trial in rated]
-        clean, robust, objective = (_values(rated, name) for name in ("clean", "robust", "objective"))
+        clean, robust, premade, _, objective = (_values(rated, name) for name in _MEASURES)
         # A ring, visible around a dot of the same height too.
         axes.plot(numbers, clean, "o", color=CLEAN, markersize=8, markerfacecolor="none", label="clean accuracy")
-        axes.plot(numbers, robust, "o", color=ROBUST, markersize=5, label="robust accuracy")
+        if any(trial.robust is not None for trial in rated):
+            axes.plot(numbers, robust, "o", color=ROBUST, markersize=5, label="robust accuracy")
+        if any(trial.premade is not None for trial in rated):
+            axes.plot(numbers, premade, "^", color=PURPLE, markersize=5, label="accuracy on pre-made texts")
         axes.plot(numbers, objective, "_", color=INK, markersize=9, label="objective")
         axes.step(numbers, _best_so_far(rated), where="post", color=INK, linewidth=1, label="best objective so far")
         axes.set_xlabel("trial")
@@ -161,7 +204,8 @@ def _option_panel(rated: Sequence[Trial], name: str, logarithmic: bool) -> Calla
 
 
 def _values(rated: Sequence[Trial], name: str) -> list[float]:
-    return [getattr(trial, name) for trial in rated]
+    values = [getattr(trial, name) for trial in rated]
+    return [float("nan") if value is None else value for value in values]
 
 
 def _best_so_far(rated: Sequence[Trial]) -> list[float]:

@@ -76,6 +76,11 @@ _TOKENS = Numbers(1, 19, whole=True)
 
 RANGES: Mapping[str, Space] = {
     "deletion": {"kept_chance": _SHARES, "combine": _COMBINATIONS},
+    "fact": {
+        "perturb_words": Numbers(4, 25, whole=True),
+        "multiplier": Numbers(5, 15, whole=True),
+        "total_alternatives": Numbers(4, 7, whole=True),
+    },
     "five": {
         "deviation": Numbers(0.1, 10, logarithmic=True),
         "samples": _SAMPLES,
@@ -112,11 +117,11 @@ RANGES: Mapping[str, Space] = {
 }
 """What is searched where no range was named: the options that make a defense stronger or weaker, each in its range.
 
-Those of FIVE are what Mein et al. 2020 searched; mask-top is compared with it, so it has the same. Those of FuSE lie
-around what they found on both of their data sets. Left out is what a search should not decide: the attacker's knowledge
-(`draws`: fixed choices can be learnt by asking), what a text may look like (`stop_words`, `mask`), keys and files,
-options of the training, and what only costs time: with more copies of a text a smoothed answer is less noisy and never
-weaker.
+Those of FIVE and FACT are what Mein et al. 2020 searched (of FACT, on both of their data sets together); mask-top is
+compared with FIVE, so it has the same. Those of FuSE lie around what they found on both of their data sets. Left out is
+what a search should not decide: the attacker's knowledge (`draws`: fixed choices can be learnt by asking), what a text
+may look like (`stop_words`, `mask`), keys and files, options of the training, and what only costs time: with more
+copies of a text a smoothed answer is less noisy and never weaker.
 """
 _NEVER_GUESSED = frozenset({"draws", "stop_words", "seed"})
 _WIDER = 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stockade.core.errors import ModelError
@@ -13,6 +14,7 @@ from stockade.experiment.progress import Runtime
 from stockade.experiment.result import Result, Verification
 from stockade.experiment.spec import Spec
 from stockade.workflows.tune.spec import TuneSpec
+from stockade.workflows.tune.training import trial_folder
 from stockade.workflows.tune.trials import CODEC, Goal, Trial, best_of, missing_numbers, reference
 
 if TYPE_CHECKING:
@@ -60,7 +62,20 @@ class TuneResult(Result):
     @property
     def goal(self) -> Goal:
         """What was maximised."""
-        return Goal(self.manifest.spec["clean_weight"], self.manifest.spec["least_clean"])
+        spec = self.manifest.spec
+        return Goal(spec["clean_weight"], spec["least_clean"], spec.get("premade_weight", 1.0))
+
+    @property
+    def by_certificates(self) -> bool:
+        """Whether the objective is MCB."""
+        return bool(self.manifest.spec.get("objective") == "mcb")
+
+    @property
+    def best_model(self) -> Path | None:
+        """The folder of the model that the best trial has trained; None if nothing is trained."""
+        if self.best is None or self.manifest.spec.get("train_data") is None:
+            return None
+        return trial_folder(self.folder, self.best.number)
 
     @property
     def complete(self) -> bool:
@@ -79,11 +94,15 @@ class TuneResult(Result):
             "data": inputs["data"]["reference"],
             "texts": inputs["data"]["size"],
             "attacks": [attack["key"] for attack in spec["attacks"]],
+            **({"objective": "mcb"} if self.by_certificates else {}),
+            **({"premade": inputs["premade"]} if inputs.get("premade") else {}),
+            **({"train_data": inputs["train_data"]} if inputs.get("train_data") else {}),
             "defense": spec["defense"]["name"],
             "fixed": self.fixed_options,
             "ranges": spec["ranges"],
             "best": None if self.best is None else self.best.number,
             "best_defense": self.best_defense,
+            **({} if self.best_model is None else {"best_model": str(self.best_model.relative_to(self.folder))}),
             "trials": [trial.described() for trial in self.trials],
         }
 
@@ -91,6 +110,11 @@ class TuneResult(Result):
         """Why there is no best trial; None if there is one."""
         if self.best is not None:
             return None
+        if self.by_certificates and any(trial.objective == -1 for trial in self.trials):
+            return (
+                f"None of {len(self.trials)} trials certifies the true class of half of the texts, so there is no MCB: "
+                "train the model with the defense (--train-data), or search other values with --range."
+            )
         cleanest = max((trial.clean for trial in self.trials if trial.clean is not None), default=None)
         if cleanest is not None:
             return (
@@ -106,7 +130,7 @@ class TuneResult(Result):
 
     @property
     def layout(self) -> Layout:
-        return Layout.of_row(asdict(Trial(0, {}, 0, 0.0, 0.0, 0.0, 0.0, "", 0.0)))
+        return Layout.of_row(asdict(Trial(0, {}, 0, 0.0, 0.0, 0.0, 0.0, "", 0.0, 0.0, 0)))
 
     def document(self) -> Document:
         """The report: the best defense, objective by trial and by option, all trials."""
@@ -129,9 +153,14 @@ class TuneResult(Result):
 
         problems: list[str] = []
         for trial in self.trials:
-            if trial.clean is not None and trial.robust is not None:
-                expected = self.goal.value(trial.clean, trial.robust)
-                if trial.objective is None or abs(trial.objective - expected) > 1e-9 or trial.robust > trial.clean:
+            if trial.clean is not None:
+                expected = (
+                    self.goal.certified(trial.clean, trial.median_radius)
+                    if self.by_certificates
+                    else self.goal.value(trial.clean, trial.robust, trial.premade)
+                )
+                more = trial.robust is not None and trial.robust > trial.clean
+                if trial.objective is None or abs(trial.objective - expected) > 1e-9 or more:
                     problems.append(f"trial {trial.number}: the objective does not follow from the accuracies")
         best = self.best
         self.check_trust(trust, model)
@@ -140,16 +169,27 @@ class TuneResult(Result):
         if best is None or lost:
             unrated = [f"the best options were not rated again: the {' and the '.join(lost)} was a Python object"]
             return self.verified(len(self.trials), problems, unrated if lost else ())
+        if self.best_model is not None and not self.best_model.is_dir():
+            gone = f"the best options were not rated again: their model is not in {self.best_model}"
+            return self.verified(len(self.trials), problems, [gone])
         with asking():
-            again = Objective(spec, Runtime()).rate(best.number, best.options)
+            again = Objective(spec, Runtime(), self.folder).rate(best.number, best.options)
         if again.error is not None:
             raise ModelError(f"The best options cannot be rated again: {again.error}")
-        for name in ("clean", "robust"):
+        if again.median_radius != best.median_radius:
+            problems.append(f"trial {best.number}: MCB was {best.median_radius}, now {again.median_radius}")
+        for name in ("clean", "robust", "premade"):
             before, now = getattr(best, name), getattr(again, name)
             # Scores move a little with the shape of a batch: a single text may change sides.
-            if now is None or abs(before - now) > 1.5 / best.n:
+            texts = best.n if name != "premade" else self._smallest_premade
+            if before is not None and (now is None or abs(before - now) > 1.5 / texts):
                 problems.append(f"trial {best.number}: {name} accuracy was {before:.3f}, now {now}")
         return self.verified(len(self.trials), problems)
+
+    @property
+    def _smallest_premade(self) -> int:
+        """How many texts the smallest pre-made set has."""
+        return min((premade["size"] for premade in self.manifest.inputs.get("premade", {}).values()), default=1)
 
     def __repr__(self) -> str:
         return f"TuneResult({str(self.folder)!r}, best_defense={self.best_defense!r})"

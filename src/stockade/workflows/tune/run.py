@@ -22,15 +22,17 @@ from stockade.workflows.tune.ranges import Value
 from stockade.workflows.tune.result import TRIALS, TuneResult
 from stockade.workflows.tune.samplers import Sampler, make_sampler
 from stockade.workflows.tune.spec import TuneSpec
+from stockade.workflows.tune.training import keep_best
 from stockade.workflows.tune.trials import CODEC, Trial, missing_numbers, written_options
 
 
 def run(spec: TuneSpec, folder: Path, runtime: Runtime, resume: bool) -> TuneResult:
     """Look at the model, the texts and the defense, then make the trials that are missing."""
-    if runtime.workers > 1 and not all(isinstance(value, str | Path) for value in (spec.model, spec.data)):
+    loaded = [spec.model, spec.data, *spec.premade.values(), spec.train_data]
+    if runtime.workers > 1 and not all(value is None or isinstance(value, str | Path) for value in loaded):
         raise OptionError("Several workers load the model and the data themselves: name them, or use one worker.")
     sampler = make_sampler(spec.sampler, spec.ranges, spec.seed)
-    objective = Objective(spec, runtime)
+    objective = Objective(spec, runtime, folder)
     with begin(folder, spec, objective.described(), resume=resume) as workspace:
         result = TuneResult.of(workspace)
         trials = list(result.records())
@@ -40,6 +42,8 @@ def run(spec: TuneSpec, folder: Path, runtime: Runtime, resume: bool) -> TuneRes
                 workspace.store.add(
                     TRIALS, str(trial.number), CODEC.encode(trial), position=trial.number, status=status
                 )
+                if spec.train_data is not None:
+                    keep_best(folder, trials)
                 if runtime.observer is not None:
                     done = spec.trials - len(missing_numbers(trials, spec.trials))
                     runtime.observer(

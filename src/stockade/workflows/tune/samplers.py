@@ -1,4 +1,4 @@
-"""How the next options are chosen: at random, or by one of optuna's samplers from the trials so far.
+"""How the next options are chosen: at random, all there are, or by one of optuna's samplers from the trials so far.
 
 A random trial depends on the search's seed and its own number only. An optuna trial depends also on the trials before
 its round; a round has as many trials as there are workers.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal, Protocol, get_args
 
 from stockade.core.errors import OptionError, ResourceMissing
@@ -16,7 +17,7 @@ from stockade.core.seeds import derive_rng, derive_seed
 from stockade.workflows.tune.ranges import Numbers, Range, Space, Value, draw_options
 from stockade.workflows.tune.trials import Trial
 
-SamplerName = Literal["random", "tpe", "gp"]
+SamplerName = Literal["random", "grid", "tpe", "gp"]
 _OPTUNA = {"tpe": "TPESampler", "gp": "GPSampler"}
 """Those that choose from the finished trials alone; others keep a state of their own, which a resumed search lacks."""
 
@@ -40,7 +41,7 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
     Parameters
     ----------
     name
-        `random`, or optuna's `tpe` and `gp`.
+        `random`, `grid`, or optuna's `tpe` and `gp`.
     space
         What to choose from.
     seed
@@ -49,6 +50,8 @@ def make_sampler(name: str, space: Space, seed: int) -> Sampler:
     check_sampler(name)
     if name == "random":
         return RandomSampler(space, seed)
+    if name == "grid":
+        return GridSampler(grid(space))
     try:
         optuna = importlib.import_module("optuna")
     except ImportError:
@@ -68,6 +71,37 @@ class RandomSampler:
 
     def choose(self, numbers: Sequence[int], before: Sequence[Trial]) -> list[dict[str, Value]]:
         return [draw_options(self.space, derive_rng(self.seed, "tune", number)) for number in numbers]
+
+
+def grid(space: Space) -> list[dict[str, Value]]:
+    """Every choice that a space of listed values has, the last option turning fastest; a range of numbers has no end.
+
+    Parameters
+    ----------
+    space
+        What to choose from.
+    """
+    names = sorted(space)
+    lists = []
+    for name in names:
+        values = space[name]
+        if isinstance(values, Numbers):
+            raise OptionError(
+                f"A grid tries every value, and {name} has the range {values}: list its values, as in --range "
+                f'"{name}=A|B|C", or choose another --sampler.'
+            )
+        lists.append(tuple(dict.fromkeys(values.values)))
+    return [dict(zip(names, chosen, strict=True)) for chosen in product(*lists)]
+
+
+@dataclass(frozen=True, slots=True)
+class GridSampler:
+    """Every choice once, in order."""
+
+    choices: Sequence[dict[str, Value]]
+
+    def choose(self, numbers: Sequence[int], before: Sequence[Trial]) -> list[dict[str, Value]]:
+        return [self.choices[number % len(self.choices)] for number in numbers]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
 
 from stockade.core.errors import OptionError
 from stockade.core.options import option_defaults, parse_options, validated
 from stockade.defenses.registry import DEFENSES, NamedDefense, make_defense
-from stockade.experiment.spec import Attacks, Count, ModelSpec, Reference
+from stockade.experiment.spec import Count, ModelSpec, OptionalAttacks, Reference
+from stockade.workflows.evaluate.spec import Premade
 from stockade.workflows.tune.ranges import Choices, Numbers, Range, Value, default_ranges, read_ranges
-from stockade.workflows.tune.samplers import check_sampler
+from stockade.workflows.tune.samplers import check_sampler, grid
 from stockade.workflows.tune.trials import Goal, reference
 
 
@@ -66,8 +67,6 @@ def _defense(value: object, info: ValidationInfo) -> SearchedDefense:
         fixed = tuple(parse_options("--defense", named.name, value.partition(":")[2]))
     else:
         named, fixed = _fixed_of_object(named)
-    if not hasattr(named.defense, "answer"):
-        raise OptionError(f"{named.name} changes how a model is trained; only defenses that act when asked are tuned.")
     return SearchedDefense(named, fixed)
 
 
@@ -120,16 +119,29 @@ class TuneSpec(ModelSpec):
     defense
         The defense with its fixed options.
     attacks
-        What a text must survive to count as robust.
+        What a text must survive to count as robust; none where pre-made texts alone decide.
+    premade
+        Adversarial texts that exist already, by name.
+    premade_weight
+        What accuracy on them counts for in the objective.
+    train_data
+        Texts that each trial trains the model on, with the defense; None where nothing is trained.
+    train_options
+        Every option of those trainings.
     ranges
         What is searched, by option; the natural ranges of the defense if none is named.
     trials
         How many choices of options to try; may grow when a search is resumed.
     sampler
-        How options are chosen: `random`, or optuna's `tpe` and `gp`.
+        How options are chosen: `random`, `grid` (every choice of listed values once), or optuna's `tpe` and `gp`.
+    objective
+        `robust`: accuracies, as below; `mcb`: how many words may change in at least half of the texts, certified.
+    method
+        The certificate behind `mcb`; None: the one for the defense.
     clean_weight, least_clean
-        The objective is robust accuracy + `clean_weight` × clean accuracy; options with less clean accuracy than
-        `least_clean` lose to all others.
+        The objective is robust accuracy + `premade_weight` × accuracy on pre-made texts + `clean_weight` × clean
+        accuracy, of which those count that are measured; options with less clean accuracy than `least_clean` lose to
+        all others.
     budget
         The most queries per text.
     eot_samples
@@ -141,7 +153,7 @@ class TuneSpec(ModelSpec):
 
     model: Reference
     defense: Searched
-    attacks: Attacks
+    attacks: OptionalAttacks = ()
     ranges: Annotated[Ranges, Field(validate_default=True)] = Field(default_factory=dict)
     limit: Count | None = 100
     trials: Count = 20
@@ -150,6 +162,12 @@ class TuneSpec(ModelSpec):
     least_clean: float | None = None
     budget: Count | None = None
     eot_samples: Count = 3
+    premade: Premade = Field(default_factory=dict)
+    premade_weight: float = 1.0
+    train_data: Reference = None
+    train_options: Mapping[str, Any] = Field(default_factory=dict)
+    objective: Literal["robust", "mcb"] = "robust"
+    method: str | None = None
 
     @field_validator("sampler")
     @classmethod
@@ -158,18 +176,49 @@ class TuneSpec(ModelSpec):
 
     @model_validator(mode="after")
     def _can_be_tried(self) -> Self:
-        Goal(self.clean_weight, self.least_clean)
-        if not any(defense.entry.answers for defense in self.extremes()):
+        Goal(self.clean_weight, self.least_clean, self.premade_weight)
+        if self.objective == "mcb" and (self.attacks or self.premade or self.clean_weight):
             raise OptionError(
-                f"{self.defense.name} with these options only changes how a model is trained; only defenses that act "
-                "when asked are tuned."
+                "--objective mcb rates options by what is certified alone: leave out --attack, --premade and "
+                "--clean-weight."
             )
+        if self.objective != "mcb" and self.method is not None:
+            raise OptionError("--method certifies texts for --objective mcb: add that, or leave it out.")
+        if self.sampler == "grid":
+            grid(self.ranges)
+        if self.objective != "mcb" and not self.attacks and not self.premade:
+            raise OptionError(
+                "No attack was named, and no adversarial texts with --premade: nothing would tell good options from "
+                "bad ones. List attacks with: stockade ls attacks"
+            )
+        name, extremes = self.defense.name, self.extremes()
+        if self.train_data is None and not any(defense.entry.answers for defense in extremes):
+            raise OptionError(
+                f"{name} with these options only changes how a model is trained, so each trial must train one: give "
+                "texts to train on, as in --train-data reviews.csv, or tune a defense that acts when a model is asked."
+            )
+        if self.train_data is not None and not any(defense.entry.trains for defense in extremes):
+            raise OptionError(f"{name} does not change how a model is trained: leave out --train-data.")
         return self
+
+    @classmethod
+    def decisive(cls, described: Mapping[str, Any]) -> dict[str, Any]:
+        """What must be the same for a search to be resumed; searches of before there were others do not say it."""
+        decisive = super().decisive(described)
+        defaults = {
+            "premade": {},
+            "premade_weight": 1.0,
+            "train_data": None,
+            "train_options": {},
+            "objective": "robust",
+            "method": None,
+        }
+        return {name: value for name, value in decisive.items() if name not in defaults or value != defaults[name]}
 
     @property
     def goal(self) -> Goal:
         """What is maximised."""
-        return Goal(self.clean_weight, self.least_clean)
+        return Goal(self.clean_weight, self.least_clean, self.premade_weight)
 
     def extremes(self) -> list[NamedDefense]:
         """The defense at the ends of each range: a value that cannot be is an error before anything is written."""

@@ -15,7 +15,7 @@ from stockade.workflows.tune.ranges import Value
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a search maximises: robust accuracy plus a share of clean accuracy.
+    """What a search maximises: robust accuracy, accuracy on pre-made texts, and a share of clean accuracy.
 
     Parameters
     ----------
@@ -23,22 +23,36 @@ class Goal:
         What clean accuracy counts for.
     least_clean
         Options with less clean accuracy are worse than all others, the nearer to it the better.
+    premade_weight
+        What accuracy on pre-made texts counts for.
     """
 
     clean_weight: float = 0.0
     least_clean: float | None = None
+    premade_weight: float = 1.0
 
     def __post_init__(self) -> None:
         if self.least_clean is not None and not 0 <= self.least_clean <= 1:
             raise OptionError(f"--least-clean is {self.least_clean}, expected a share from 0 to 1, such as 0.8.")
         if self.clean_weight < 0:
             raise OptionError(f"--clean-weight is {self.clean_weight}, expected 0 or more: clean texts are no harm.")
+        if self.premade_weight <= 0:
+            raise OptionError(
+                f"--premade-weight is {self.premade_weight}, expected more than 0. Leave out --premade if those texts "
+                "are to count for nothing."
+            )
 
-    def value(self, clean: float, robust: float) -> float:
-        """The objective of options with these accuracies."""
+    def value(self, clean: float, robust: float | None, premade: float | None = None) -> float:
+        """The objective of options with these accuracies; what was not measured counts for nothing."""
         if self.least_clean is not None and clean < self.least_clean:
             return clean - self.least_clean - 1
-        return robust + self.clean_weight * clean
+        return (robust or 0.0) + self.premade_weight * (premade or 0.0) + self.clean_weight * clean
+
+    def certified(self, clean: float, median_radius: int | None) -> float:
+        """The objective of options with this MCB; fewer than half of the texts certified is worse than any."""
+        if self.least_clean is not None and clean < self.least_clean:
+            return clean - self.least_clean - 2
+        return -1.0 if median_radius is None else float(median_radius)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,8 @@ class Trial:
     n
         How many texts count.
     clean, robust
-        Accuracy on the clean texts, and under attack; a randomised defense is fooled by what fools half of its answers.
+        Accuracy on the clean texts, and under attack; not robust where nothing is attacked. A randomised defense is
+        fooled by what fools half of its answers.
     objective
         What they are worth; None if there are none.
     seconds
@@ -63,6 +78,10 @@ class Trial:
         Why there are no accuracies.
     first_flip_robust
         For a randomised defense: accuracy under attack where one wrong answer is enough, as papers count.
+    premade
+        The mean accuracy on the pre-made sets; None without any.
+    median_radius
+        How many words may change in at least half of the texts (MCB); None if fewer are certified, or none was to be.
     """
 
     number: int
@@ -74,6 +93,8 @@ class Trial:
     seconds: float = 0.0
     error: str | None = None
     first_flip_robust: float | None = None
+    premade: float | None = None
+    median_radius: int | None = None
 
     def described(self) -> dict[str, Any]:
         """As plain values; the first flip only where both rules of success are known."""
