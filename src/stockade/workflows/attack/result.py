@@ -164,6 +164,7 @@ def defense_in_short(defense: Mapping[str, Any]) -> str:
     return f"{defense['name']}({options})"
 
 
+_TEXTS = ("adversarial_premise", "first_flip_text", "first_flip_premise", "last_attempt", "last_attempt_premise")
 _COUNTS = ("hits", "draws", "dismissed", "first_flip_query", "first_flip_queries")
 
 
@@ -178,8 +179,7 @@ def _parquet_types() -> Mapping[str, Any]:
         **{name: pa.int64() for name in ("queries", "rows", "tried", "failed_queries", "truncated_words", *_COUNTS)},
         **{name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate", "flip_share")},
         "first_flip": pa.bool_(),
-        "first_flip_text": pa.string(),
-        "first_flip_premise": pa.string(),
+        **{name: pa.string() for name in _TEXTS},
     }
 
 
