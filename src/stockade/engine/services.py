@@ -8,6 +8,7 @@ from typing import Any
 
 from stockade.core.protocols import Classifier
 from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.representing import RepresentingService
 from stockade.engine.requests import (
     Attention,
     ClassNames,
@@ -79,6 +80,7 @@ def classifier_services(
     """
     visible = view or scoring
     inside = WhiteBoxService(innermost(visible.classifier), visible.charge)
+    representing = RepresentingService(visible.innermost)
 
     def batch_tokens() -> int:
         return visible.batch_tokens
@@ -93,7 +95,7 @@ def classifier_services(
         Gradient: Service(inside.answer_gradients),
         Vocabulary: Service(inside.answer_vocabulary),
         Zeroed: Service(inside.answer_zeroed),
-        Represent: Service(inside.answer_represented),
+        Represent: Service(representing.answer, lambda: visible.innermost.batch_tokens),
         Attention: Service(inside.answer_attention),
         Importance: Service(inside.answer_importance),
         Noised: Service(inside.answer_noised),

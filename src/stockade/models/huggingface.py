@@ -217,15 +217,20 @@ class HuggingFaceClassifier:
 
     def represent(self, inputs: Sequence[TextInput]) -> tuple[Probabilities, NDArray[np.float32]]:
         """Class probabilities and what the last linear layer reads, a row each per text."""
-        from stockade.models.white_box import sentence_vectors
 
         def compute(batch: Sequence[EncodedText]) -> list[tuple[Any, Any]]:
-            with sentence_vectors(self.model) as vectors:
-                probabilities = self.predict_encoded(batch)
-            return list(zip(probabilities, torch.cat(vectors).float().cpu().numpy(), strict=True))
+            return list(zip(*self.represent_encoded(batch), strict=True))
 
         rows = in_length_batches(self.encode(inputs), compute, _REPRESENTED_TOKENS, _BATCH_ROWS)
         return np.stack([row for row, _ in rows]), np.stack([vector for _, vector in rows])
+
+    def represent_encoded(self, batch: Sequence[EncodedText]) -> tuple[Probabilities, NDArray[np.float32]]:
+        """Class probabilities and what the last linear layer reads, in one forward pass."""
+        from stockade.models.white_box import sentence_vectors
+
+        with sentence_vectors(self.model) as vectors:
+            probabilities = self.predict_encoded(batch)
+        return probabilities, torch.cat(vectors).float().cpu().numpy()
 
     def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
         """How much attention each word gets in a layer, the mean over its heads."""

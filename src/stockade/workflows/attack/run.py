@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +12,7 @@ from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.errors import ModelError, RunError, unknown_name
 from stockade.core.example import PREDICTED, Example, Scores
-from stockade.core.protocols import ClassBoundAttack, Classifier
+from stockade.core.protocols import ClassBoundAttack, Classifier, ScanningAttack
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
 from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_texts
@@ -31,10 +32,15 @@ from stockade.experiment.workspace import MANIFEST, begin, read_manifest
 from stockade.lexicon.neighbours import Neighbours, read_neighbours, use_neighbours
 from stockade.models.language import LanguageModels
 from stockade.models.translation.load import is_translator
-from stockade.workflows.attack.common import measure_similarities, store_searches, unfinished
+from stockade.workflows.attack.common import SearchRun, measure_similarities, unfinished
 from stockade.workflows.attack.result import CODEC, AttackResult
 from stockade.workflows.attack.spec import AttackSpec
 from stockade.workflows.attack.summary import ASKED_TWICE
+
+_TEXTS_AT_ONCE = 8
+"""Texts after which attacks of a group take turns: a scan fills batches by itself, and the answers to eight texts fit
+into the memory for answers.
+"""
 
 
 def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> AttackResult:
@@ -135,22 +141,53 @@ def run_searches(
         filling=filling,
         embedding=embedding,
     )
+
+    def encoded(ended: Finished[Any], outcome: tuple[Example, Trial], key: str) -> tuple[Record, Any]:
+        record = make_record(key, *outcome, classifier.labels, ended.queries, ended.rows)
+        return record, CODEC.encode(record)
+
+    def started(attack: NamedAttack) -> SearchRun[tuple[Example, Trial]]:
+        keyed = partial(encoded, key=attack.key)
+        return SearchRun(store, scheduler, attack, examples.size, runtime, scoring, keyed)
+
     with use_neighbours(neighbours):
-        for attack in spec.attacks:
+        for group in work_order(spec.attacks, shared=classifier.deterministic):
+            runs = [started(attack) for attack in group]
+            for first, texts in _parts(_with_classes(examples), None if len(group) == 1 else _TEXTS_AT_ONCE):
+                for run in runs:
+                    left = unfinished(texts, run.finished, runtime, first=first, spent=run.effort.seconds)
+                    run.run(_search(position, text, classifier, spec, run.attack) for position, text in left)
 
-            def searches(
-                finished: set[str], attack: NamedAttack = attack
-            ) -> Iterator[Search[tuple[int, tuple[Example, Trial]]]]:
-                for position, example in unfinished(_with_classes(examples), finished, runtime):
-                    yield _search(position, example, classifier.deterministic, spec, attack)
 
-            def encoded(
-                ended: Finished[Any], outcome: tuple[Example, Trial], key: str = attack.key
-            ) -> tuple[Record, Any]:
-                record = make_record(key, *outcome, classifier.labels, ended.queries, ended.rows)
-                return record, CODEC.encode(record)
+def work_order(attacks: Sequence[NamedAttack], *, shared: bool) -> list[list[NamedAttack]]:
+    """The attacks in groups: one after the other, but those of a group take turns, some texts at a time.
 
-            store_searches(store, scheduler, attack, examples.size, runtime, scoring, searches, encoded)
+    Attacks that scan a vocabulary at the same place of a text ask about the same texts. Taking turns, they find each
+    other's answers before those have to make room for others. The results, and the order in which they are reported,
+    do not depend on it.
+
+    Parameters
+    ----------
+    attacks
+        The attacks as they are reported.
+    shared
+        Whether answers are kept at all: those of a randomised model are not.
+    """
+    scans = [attack for attack in attacks if shared and isinstance(attack.attack, ScanningAttack)]
+    scans.sort(key=lambda attack: cast("ScanningAttack", attack.attack).scan_order)
+    groups = [[attack] for attack in attacks if attack not in scans]
+    return [*groups, scans] if scans else groups
+
+
+def _parts(examples: Iterator[Example], size: int | None) -> Iterator[tuple[int, Iterable[Example]]]:
+    """The examples, `size` at a time or all in one go, each part with the position of its first."""
+    if size is None:
+        yield 0, examples
+        return
+    first = 0
+    while part := list(islice(examples, size)):
+        yield first, part
+        first += len(part)
 
 
 def _with_classes(examples: ExampleSet | UnlabelledSet) -> Iterator[Example]:
@@ -162,14 +199,14 @@ def _with_classes(examples: ExampleSet | UnlabelledSet) -> Iterator[Example]:
 
 
 def _search(
-    position: int, example: Example, deterministic: bool, spec: AttackSpec, attack: NamedAttack
+    position: int, example: Example, classifier: Classifier, spec: AttackSpec, attack: NamedAttack
 ) -> Search[tuple[int, tuple[Example, Trial]]]:
     async def trial() -> tuple[int, tuple[Example, Trial]]:
         outcome = await attack_example(
             attack.attack,
             example,
             derive_rng(spec.seed, example.id, attack.name),
-            deterministic=deterministic,
+            deterministic=classifier.deterministic,
             max_words=spec.max_words,
             clean_draw=clean_draw(spec.seed, example.id),
         )
