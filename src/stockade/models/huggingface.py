@@ -33,7 +33,8 @@ from stockade.core.protocols import (
 )
 from stockade.core.text import Text, TextInput
 from stockade.datasets.wording import first_line
-from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches, logits_of
+from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches
+from stockade.models.first_token import FirstTokenPass
 
 if TYPE_CHECKING:
     from stockade.models.white_box import WhiteBox
@@ -98,6 +99,7 @@ class HuggingFaceClassifier:
         self.workers = torch.get_num_threads() if on_cpu and not small else 1
         self._threads = 1 if small else None
         self._one_by_one = tokenizer.pad_token_id is None
+        self._forward = FirstTokenPass(self.model)
         self._fingerprint: str | None = None
         self._vocabulary: WordVocabulary | None = None
 
@@ -160,8 +162,8 @@ class HuggingFaceClassifier:
 
     def _logits(self, batch: Sequence[EncodedText]) -> torch.Tensor:
         with torch.inference_mode(), _threads(self._threads):
-            output = self.model(**self._encoder.tensors(batch, self.model.device))
-            return logits_of(output).to("cpu", torch.float32).to(torch.float64)
+            logits = self._forward.logits(self._encoder.tensors(batch, self.model.device))
+            return logits.to("cpu", torch.float32).to(torch.float64)
 
     def _probabilities(self, logits: torch.Tensor, rows: int) -> Probabilities:
         with torch.inference_mode():
@@ -230,7 +232,8 @@ class HuggingFaceClassifier:
 
         with sentence_vectors(self.model) as vectors:
             probabilities = self.predict_encoded(batch)
-        return probabilities, torch.cat(vectors).float().cpu().numpy()
+        computed = torch.cat(vectors)[-len(batch) :]  # a pass that was only compared came before
+        return probabilities, computed.float().cpu().numpy()
 
     def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
         """How much attention each word gets in a layer, the mean over its heads."""
