@@ -1,5 +1,7 @@
 """Sentence vectors for all searches: computed in the batches of the scores, kept, and never without the scores.
 
+Answers `Represent`, and `WordFeatures`: what the model makes of each word of its vocabulary alone.
+
 Whatever a model says of a text here is an answer to `Score` too, so a search by scores alone finds what a search by
 sentence vectors has asked before it.
 """
@@ -14,11 +16,11 @@ from numpy.typing import NDArray
 
 from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
 from stockade.core.example import NoScores, Scores
-from stockade.core.protocols import EncodedRepresentingClassifier, RepresentingClassifier
+from stockade.core.protocols import EncodedRepresentingClassifier, RepresentingClassifier, WordVocabulary
 from stockade.core.text import TextInput
 from stockade.engine.cache import BoundedCache
 from stockade.engine.computing import Computation
-from stockade.engine.requests import Represent
+from stockade.engine.requests import Represent, WordFeatures
 from stockade.engine.scoring import ScoringService, to_verdicts
 from stockade.engine.white_box import not_shown
 
@@ -43,6 +45,7 @@ class RepresentingService:
     def __init__(self, scoring: ScoringService) -> None:
         self._scoring = scoring
         self._kept: BoundedCache[Represented] | None = None
+        self._features: dict[tuple[str, ...], Vector] = {}
 
     def answer(self, requests: Sequence[Represent]) -> list[list[Represented] | SearchStopped]:
         """Each text's scores and sentence vector; equal texts are computed once."""
@@ -56,6 +59,22 @@ class RepresentingService:
         else:
             answers = iter(self._compute(inputs, classifier))
         return [_collected([next(answers) for _ in request.texts], request) for request in requests]
+
+    def answer_features(self, requests: Sequence[WordFeatures]) -> list[Vector]:
+        """The features of the words of each vocabulary; computed for the first who asks."""
+        return [self._features_of(request.vocabulary) for request in requests]
+
+    def _features_of(self, vocabulary: WordVocabulary) -> Vector:
+        """Where the model fails on a word alone, the input vectors are all there is."""
+        if vocabulary.words not in self._features:
+            classifier = self._scoring.classifier
+            if not isinstance(classifier, RepresentingClassifier):
+                raise not_shown("its sentence vectors", "them")
+            answers = self._compute(vocabulary.words, classifier)
+            vectors = [answer[1] for answer in answers if not isinstance(answer, ScoringFailed)]
+            parts = [vocabulary.vectors, *([np.stack(vectors)] if len(vectors) == len(answers) else [])]
+            self._features[vocabulary.words] = np.concatenate([_even(part) for part in parts], axis=1)
+        return self._features[vocabulary.words]
 
     def _from_memory(
         self, inputs: dict[TextInput, None], classifier: RepresentingClassifier
@@ -110,3 +129,11 @@ def _collected(answers: Sequence[Represented | ScoringFailed], request: Represen
         else:
             return answer
     return collected
+
+
+def _even(vectors: Vector) -> Vector:
+    """The vectors around their mean, of length one on average."""
+    centred = vectors - vectors.mean(0)
+    length = float(np.sqrt(np.square(centred).sum(1).mean()))
+    even: Vector = (centred / (length or 1.0)).astype(np.float32)
+    return even

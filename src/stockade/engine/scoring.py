@@ -136,8 +136,9 @@ class ScoringService:
         model = self.classifier
         if isinstance(model, MaskingClassifier):
             encoded = [item for request in requests for item in _masked(model, request)]
-            logits_wanted = logits and isinstance(model, LogitClassifier)
-            predict = model.logits_encoded if logits_wanted else model.predict_encoded
+            predict: Callable[[Sequence[Any]], Probabilities] = model.predict_encoded
+            if logits and isinstance(model, LogitClassifier):
+                predict = model.logits_encoded
             return self.computing.of_encoded(encoded, self._scores(predict))
         inputs = [item for request in requests for item in _masked_strings(request)]
         if not model.deterministic:

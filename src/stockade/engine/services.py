@@ -28,6 +28,7 @@ from stockade.engine.requests import (
     Surprisal,
     VisibleWords,
     Vocabulary,
+    WordFeatures,
     WordProbabilities,
     Zeroed,
 )
@@ -96,6 +97,7 @@ def classifier_services(
         Vocabulary: Service(inside.answer_vocabulary),
         Zeroed: Service(inside.answer_zeroed),
         Represent: Service(representing.answer, lambda: visible.innermost.batch_tokens),
+        WordFeatures: Service(representing.answer_features),
         Attention: Service(inside.answer_attention),
         Importance: Service(inside.answer_importance),
         Noised: Service(inside.answer_noised),

@@ -34,6 +34,7 @@ from stockade.core.protocols import (
     WordVocabulary,
     ZeroingClassifier,
 )
+from stockade.engine.computing import reason_of
 from stockade.engine.requests import (
     Attention,
     Gradient,
@@ -46,7 +47,6 @@ from stockade.engine.requests import (
     Vocabulary,
     Zeroed,
 )
-from stockade.engine.computing import reason_of
 from stockade.engine.scoring import Verdict, collected, to_verdicts
 
 Charge = Callable[[int, float], None]

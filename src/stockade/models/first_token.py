@@ -131,17 +131,13 @@ class FirstTokenLayer(nn.Module):
             answer: Tensor = self.layer.output_layer_norm(self.layer.ffn(attended) + attended)
             return answer
         own = attention.self
-        context = attend(
-            first, hidden_states, attention_mask, own.query, own.key, own.value, own.num_attention_heads
-        )
+        context = attend(first, hidden_states, attention_mask, own.query, own.key, own.value, own.num_attention_heads)
         attended = attention.output(context, first)
         answer = self.layer.output(self.layer.intermediate(attended), attended)
         return answer
 
 
-def attend(
-    first: Tensor, states: Tensor, mask: Tensor | None, query: Any, key: Any, value: Any, heads: int
-) -> Tensor:
+def attend(first: Tensor, states: Tensor, mask: Tensor | None, query: Any, key: Any, value: Any, heads: int) -> Tensor:
     """What the first token reads by self-attention, (texts, 1, width).
 
     Parameters
