@@ -353,3 +353,16 @@ def test_the_estimate_is_made_anew_once_as_many_words_are_known_again(monkeypatc
 def test_an_estimate_of_nothing_is_refused(options: str) -> None:
     with pytest.raises(OptionError, match="expected at least one word, and 0 or more"):
         make_attack(f"gs-ec:{options}")
+
+
+def test_what_the_model_makes_of_a_word_alone_spares_queries() -> None:
+    """The input vectors say nothing here; the sentence vectors of single words say all."""
+    victim = random_victim(5, words=3000)
+    noise = np.random.default_rng(9).normal(size=(3000, 4)).astype(np.float32)
+    victim.vocabulary = WordVocabulary(victim.vocabulary.words, noise)
+    best = sorted(victim.weights, key=lambda word: -victim.weights[word])
+    string = " ".join([best[20], best[300], best[450]])
+    quick = attack(victim, string, OneWord(how="ec", sample=200))
+    full = attack(victim, string, OneWord(how="ec", exhaustive=True))
+    assert quick.words == full.words
+    assert quick.queries < 0.5 * full.queries

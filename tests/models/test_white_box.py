@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import get_args
 
 import numpy as np
@@ -208,3 +209,15 @@ def test_a_tokenizer_that_cannot_pad_is_read_text_by_text(model: HuggingFaceClas
     assert alone.predict_zeroed(places) == pytest.approx(model.predict_zeroed(places), abs=1e-6)
     for gradient, other in zip(alone.word_gradients(TEXTS, 1), model.word_gradients(TEXTS, 1), strict=True):
         assert gradient == pytest.approx(other, abs=1e-5)
+
+
+def test_threads_that_compute_at_the_same_time_get_their_own_sentence_vectors() -> None:
+    model = HuggingFaceClassifier(tiny_bert(), tiny_tokenizer())
+    batches = [model.encode(["the film was great"] * size) for size in (3, 5)]
+    alone = [model.represent_encoded(batch)[1] for batch in batches]
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(20):
+            together = list(pool.map(lambda batch: model.represent_encoded(batch)[1], batches))
+            for mine, expected in zip(together, alone, strict=True):
+                assert mine.shape == expected.shape
+                assert np.abs(mine - expected).max() < 1e-5

@@ -2,10 +2,11 @@
 
 The nearest such word is seldom among the nearest words: most near words fool nobody. So asking about words in order of
 distance asks about thousands. Instead both numbers, how far the sentence vector moves and by what margin the victim is
-fooled, are estimated for every word from its input vector:
+fooled, are estimated for every word from its features, which are its input vector and the victim's sentence vector of
+the word alone (in pairs, the input vector only):
 
 1. A random sample of words is measured: the victim is asked about each.
-2. Kernel ridge regression (a Gaussian kernel on the input vectors) carries both numbers over to all words; its
+2. Kernel ridge regression (a Gaussian kernel on the features) carries both numbers over to all words; its
    leave-one-out errors on the sample, times `caution`, say how far it may be off.
 3. Words that may fool the victim are measured by rising estimated distance, until none that is left can be nearer than
    the nearest so far. Once as many of them are measured as the sample has words, the estimate is made anew from both:
@@ -31,7 +32,7 @@ from stockade.core.example import Example, Scores
 from stockade.core.protocols import WordVocabulary
 from stockade.core.records import Outcome
 from stockade.core.text import Text, match_case
-from stockade.engine.requests import Fallback, Represent
+from stockade.engine.requests import Fallback, Represent, WordFeatures
 
 Numbers = NDArray[np.float64]
 _AT_ONCE = 128
@@ -69,6 +70,7 @@ class NearestFlip:
     best_distance: float = math.inf
     _measured: dict[int, tuple[float, float]] = field(default_factory=dict)
     _home: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    _features: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
 
     async def search(self, rng: Random) -> Outcome:
         self._home = (await Represent([self.example.text], probe=True))[0][1]
@@ -77,6 +79,8 @@ class NearestFlip:
         if self.exhaustive or len(words) <= 2 * self.sample or not self.vocabulary.vectors.shape[1]:
             await self._measure(words)
         else:
+            alone = self.example.text.premise is None  # a word alone says little about a pair
+            self._features = await WordFeatures(self.vocabulary) if alone else self.vocabulary.vectors
             await self._measure(rng.sample(words, self.sample))
             await self._measure_the_likely(words)
         if self.best is not None:
@@ -87,22 +91,24 @@ class NearestFlip:
         await self._follow(self._estimate(), words, self.sample)
         estimate = self._estimate()
         await self._follow(estimate, words, len(words))
-        rest = sorted(self._unmeasured(words), key=lambda number: (-estimate.margins[number], number))
+        numbers = np.array(self._unmeasured(words), dtype=np.intp)
+        rest: list[int] = numbers[np.argsort(-estimate.margins[numbers], kind="stable")].tolist()
         for start in range(0, len(rest), _AT_ONCE):
             if self.best is not None:
                 break
             await self._measure(rest[start : start + _AT_ONCE])
 
     def _estimate(self) -> Estimate:
-        return Estimate.fitted(self.vocabulary.vectors, self._measured, self.caution)
+        return Estimate.fitted(self._features, self._measured, self.caution)
 
     def _unmeasured(self, words: list[int]) -> list[int]:
         return [number for number in words if number not in self._measured]
 
     async def _follow(self, estimate: Estimate, words: list[int], most: int) -> None:
         """Ask about at most so many words that may fool the victim and be nearer than the best, nearest first."""
-        likely = [number for number in self._unmeasured(words) if estimate.margin_may_be_positive(number)]
-        likely.sort(key=lambda number: (estimate.distances[number], number))
+        numbers = np.array(self._unmeasured(words), dtype=np.intp)
+        numbers = numbers[estimate.margins[numbers] + estimate.margin_slack > 0]
+        likely: list[int] = numbers[np.argsort(estimate.distances[numbers], kind="stable")].tolist()
         for start in range(0, min(most, len(likely)), _AT_ONCE):
             if estimate.least_distance(likely[start]) > self.best_distance:
                 break
@@ -156,9 +162,10 @@ class Estimate:
             return cls(nothing, nothing, math.inf, math.inf)
         kernel = GaussianKernel.over(vectors, numbers)
         mean = values.mean(0)
-        inverse = np.linalg.inv(kernel.between(numbers) + _RIDGE * np.eye(len(numbers)))
+        inverse = np.linalg.inv(kernel.between(numbers).astype(np.float64) + _RIDGE * np.eye(len(numbers)))
         weights = inverse @ (values - mean)
-        predicted = np.concatenate([kernel.between(part) @ weights for part in _parts(len(vectors))]) + mean
+        small = weights.astype(np.float32)
+        predicted = np.concatenate([kernel.between(part) @ small for part in _parts(len(vectors))]).astype(float) + mean
         errors = weights / np.diag(inverse)[:, None]  # leave-one-out: what is true minus what the others predict
         slack = caution * np.maximum(0.0, np.quantile(errors * (-1, 1), _SURE, axis=0))
         return cls(predicted[:, 0], predicted[:, 1], float(slack[0]), float(slack[1]))
@@ -179,14 +186,20 @@ class GaussianKernel:
         raw = cls(vectors, lengths, anchors, 1.0)._squared(anchors)
         return cls(vectors, lengths, anchors, max(2 * float(np.median(raw)), 1e-12))
 
-    def between(self, numbers: NDArray[np.intp]) -> Numbers:
-        nearness: Numbers = np.exp(-self._squared(numbers) / self.scale).astype(np.float64)
+    def between(self, numbers: NDArray[np.intp]) -> NDArray[np.float32]:
+        nearness = self._squared(numbers)
+        nearness /= np.float32(-self.scale)
+        np.exp(nearness, out=nearness)
         return nearness
 
     def _squared(self, numbers: NDArray[np.intp]) -> NDArray[np.float32]:
-        products = self.vectors[numbers] @ self.vectors[self.anchors].T
-        squared = self.lengths[numbers][:, None] + self.lengths[self.anchors][None] - 2 * products
-        return np.maximum(squared, 0.0)
+        """Squared distances to the anchors; computed in place, because this is what an estimate costs most."""
+        squared: NDArray[np.float32] = self.vectors[numbers] @ self.vectors[self.anchors].T
+        squared *= np.float32(-2)
+        squared += self.lengths[numbers][:, None]
+        squared += self.lengths[self.anchors][None]
+        np.maximum(squared, 0.0, out=squared)
+        return squared
 
 
 def margin(example: Example, scores: Scores) -> float:

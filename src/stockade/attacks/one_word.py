@@ -97,6 +97,11 @@ class OneWord(WordAttack):
                 f"sample is {self.sample} and caution {self.caution}; expected at least one word, and 0 or more."
             )
 
+    @property
+    def scan_order(self) -> int:
+        """EC goes first: it sees scores with every sentence vector, and GR needs no more than those."""
+        return 0 if self.how == "ec" else 1
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         if not one_word_may_change(example, self.max_changed):
             return Outcome.failed(NOT_EVEN_ONE)

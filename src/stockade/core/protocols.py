@@ -259,6 +259,14 @@ class RepresentingClassifier(Protocol):
 
 
 @runtime_checkable
+class EncodedRepresentingClassifier(RepresentingClassifier, EncodingClassifier, Protocol):
+    """One that also shows them for texts that are tokenised already, so that the engine cuts the batches."""
+
+    def represent_encoded(self, batch: Sequence[Any]) -> tuple[Probabilities, NDArray[np.float32]]:
+        """Class probabilities and sentence vectors of encoded texts, in one forward pass."""
+
+
+@runtime_checkable
 class WindowedClassifier(Protocol):
     """A classifier that may truncate a text, and says which words are left."""
 
@@ -355,6 +363,15 @@ class ResourcefulAttack(Protocol):
 
     def resources(self) -> Mapping[str, str]:
         """Names and fingerprints of what it will use; an error here ends the command before anything is attacked."""
+
+
+@runtime_checkable
+class ScanningAttack(Protocol):
+    """An attack that may ask about every word of a vocabulary in one place of a text, as others may after it."""
+
+    @property
+    def scan_order(self) -> int:
+        """Its turn among such attacks on one text; those whose answers serve the others go first."""
 
 
 @runtime_checkable

@@ -15,10 +15,11 @@ from stockade.core.protocols import Classifier, CompositeClassifier, Probabiliti
 from stockade.core.text import Text, TextInput
 from stockade.engine.batching import TokenBudget
 from stockade.engine.cache import BoundedCache
+from stockade.engine.computing import reason_of
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Confirm, Draw, Masked, Score
 from stockade.engine.scheduler import Scheduler, Search
-from stockade.engine.scoring import Scoring, ScoringService, Verdict, collected, reason_of
+from stockade.engine.scoring import Scoring, ScoringService, Verdict, collected
 
 _CONCURRENCY = 256
 """The most answers in flight; usually fewer fill the batches of the model inside."""
@@ -93,6 +94,10 @@ class CompositeService:
     @property
     def model_seconds(self) -> float:
         return self._inner.model_seconds
+
+    @property
+    def innermost(self) -> ScoringService:
+        return self._inner.innermost
 
     def charge(self, rows: int, seconds: float) -> None:
         self._inner.charge(rows, seconds)

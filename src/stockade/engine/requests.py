@@ -236,6 +236,16 @@ class Vocabulary(Request[WordVocabulary]):
 
 
 @dataclass(frozen=True, slots=True)
+class WordFeatures(Request[NDArray[np.float32]]):
+    """What the victim makes of each word of a vocabulary: its input vector, and the sentence vector of a text of that
+    word alone (white box). A row per word; both parts are centred and of one mean length. Costs no query: it is about
+    no text, and is computed once for all searches.
+    """
+
+    vocabulary: WordVocabulary
+
+
+@dataclass(frozen=True, slots=True)
 class Zeroed(Query[list[Scores]]):
     """Class probabilities of texts in which the input vectors of a word are zeroed (white box).
 

@@ -5,33 +5,20 @@ Answers `Score`, `Confirm` and `Masked`. A fault of the model costs only the tex
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from stockade.core.errors import ModelError, ModelGone, NoAnswer, ScoringFailed, SearchStopped
+from stockade.core.errors import ModelError, ScoringFailed, SearchStopped
 from stockade.core.example import NoScores, Scores
-from stockade.core.protocols import (
-    Classifier,
-    EncodingClassifier,
-    LogitClassifier,
-    MaskingClassifier,
-    ParallelClassifier,
-    Probabilities,
-)
+from stockade.core.protocols import Classifier, LogitClassifier, MaskingClassifier, Probabilities
 from stockade.core.text import TextInput
-from stockade.engine.batching import TokenBudget, cut_batches, estimated_tokens
+from stockade.engine.batching import TokenBudget
 from stockade.engine.cache import BoundedCache
+from stockade.engine.computing import Computation, Computing, reason_of
 from stockade.engine.requests import Confirm, Masked, Score
 
-_BATCH_SECONDS = 1 / 32
-"""A quick model is asked for as much at once as it computes in this time: nobody waits for a round of a few of them."""
-_ATTEMPTS = 3
-"""How often a model is asked about a text that it raises on by itself: what fails may be a service that is busy."""
-Prediction = Callable[[Sequence[Any]], Probabilities]
 Verdict = Scores | ScoringFailed
 """What a model says of one text: its scores, or the reason why it has none."""
 
@@ -50,6 +37,11 @@ class Scoring(Protocol):
     @property
     def batch_tokens(self) -> int:
         """How many tokens of texts fill a batch, as far as that is known by now."""
+        ...
+
+    @property
+    def innermost(self) -> ScoringService:
+        """The service of the model inside all defenses."""
         ...
 
     def charge(self, rows: int, seconds: float) -> None: ...
@@ -81,24 +73,33 @@ class ScoringService:
         cache: BoundedCache[Verdict] | None = None,
     ) -> None:
         self.classifier = classifier
-        self._encoder = classifier if isinstance(classifier, EncodingClassifier) else None
-        self._budget = budget or TokenBudget()
+        self.computing = Computing(classifier, budget)
         self._cache = BoundedCache() if cache is None else cache
-        self._workers = classifier.workers if isinstance(classifier, ParallelClassifier) else 1
-        self._pool: ThreadPoolExecutor | None = None
-        self.rows = 0
-        self.model_seconds = 0.0
+
+    @property
+    def rows(self) -> int:
+        return self.computing.rows
+
+    @property
+    def model_seconds(self) -> float:
+        return self.computing.seconds
 
     @property
     def batch_tokens(self) -> int:
-        """A batch, or more where calls are dear or the model is quick; more for more than four workers."""
-        dear, quick = 4 * self._budget.call_tokens, self._budget.tokens_within(_BATCH_SECONDS)
-        return max(self._budget.tokens, round(dear), round(quick)) * max(1, self._workers // 4)
+        return self.computing.batch_tokens
+
+    @property
+    def innermost(self) -> ScoringService:
+        return self
 
     def charge(self, rows: int, seconds: float) -> None:
         """Count what the model computed for another service."""
-        self.rows += rows
-        self.model_seconds += seconds
+        self.computing.charge(rows, seconds)
+
+    def remember(self, item: TextInput, scores: Scores) -> None:
+        """Keep scores that a deterministic model gave together with something else: nobody need ask for them again."""
+        if self._cache.get(item) is None:
+            self._cache.put(item, scores)
 
     def answer_scores(self, requests: Sequence[Score]) -> list[list[Scores] | SearchStopped]:
         """Each request's scores in order; where it may not stay without one, the first failure among its texts."""
@@ -135,10 +136,10 @@ class ScoringService:
         model = self.classifier
         if isinstance(model, MaskingClassifier):
             encoded = [item for request in requests for item in _masked(model, request)]
-            predict: Prediction = model.predict_encoded
+            predict: Callable[[Sequence[Any]], Probabilities] = model.predict_encoded
             if logits and isinstance(model, LogitClassifier):
                 predict = model.logits_encoded
-            return (self._compute_distinct if model.deterministic else self._run_valid)(encoded, predict)
+            return self.computing.of_encoded(encoded, self._scores(predict))
         inputs = [item for request in requests for item in _masked_strings(request)]
         if not model.deterministic:
             return self._compute(inputs)
@@ -146,89 +147,14 @@ class ScoringService:
         return [table[item] for item in inputs]
 
     def _compute(self, inputs: Sequence[TextInput]) -> list[Verdict]:
-        if not inputs:
-            return []
-        if self._encoder is None:
-            lengths = [estimated_tokens(item) for item in inputs]
-            return self._run(inputs, lengths, self.classifier.predict_proba)
-        return self._compute_encoded(inputs, self._encoder)
+        encoder = self.computing.encoder
+        if encoder is None:
+            return self.computing.of_texts(inputs, self._scores(self.classifier.predict_proba))
+        return self.computing.of_tokenised(inputs, encoder, self._scores(encoder.predict_encoded))
 
-    def _compute_encoded(self, inputs: Sequence[TextInput], encoder: EncodingClassifier) -> list[Verdict]:
-        started = time.perf_counter()
-        encoded = _contained(encoder.encode, inputs)
-        self.model_seconds += time.perf_counter() - started
-        if not self.classifier.deterministic:
-            return self._run_valid(encoded, encoder.predict_encoded)
-        return self._compute_distinct(encoded, encoder.predict_encoded)
-
-    def _compute_distinct(self, encoded: Sequence[Any], predict: Prediction) -> list[Verdict]:
-        first: dict[Hashable, int] = {}
-        for index, item in enumerate(encoded):
-            if not isinstance(item, ScoringFailed):
-                first.setdefault(item.key, index)
-        verdicts = dict(zip(first, self._run_valid([encoded[i] for i in first.values()], predict), strict=True))
-        return [item if isinstance(item, ScoringFailed) else verdicts[item.key] for item in encoded]
-
-    def _run_valid(self, encoded: Sequence[Any], predict: Prediction) -> list[Verdict]:
-        valid = [item for item in encoded if not isinstance(item, ScoringFailed)]
-        scored = iter(self._run(valid, [len(item) for item in valid], predict))
-        return [item if isinstance(item, ScoringFailed) else next(scored) for item in encoded]
-
-    def _run(self, items: Sequence[Any], lengths: Sequence[int], predict: Prediction) -> list[Verdict]:
-        verdicts: dict[int, Verdict] = {}
-        padded = self._encoder is not None
-        started = time.perf_counter()
-        if self._workers > 1 and self._budget.settled and len(items) > 1:
-            batches = list(cut_batches(lengths, self._budget, self._workers, padded=padded))
-            answers = self._workforce().map(lambda indices: self._timed(items, lengths, indices, predict), batches)
-            for indices, rows in zip(batches, answers, strict=True):
-                verdicts.update(zip(indices, rows, strict=True))
-        else:
-            for indices in cut_batches(lengths, self._budget, padded=padded):
-                rows = self._timed(items, lengths, indices, predict)
-                verdicts.update(zip(indices, rows, strict=True))
-        self.model_seconds += time.perf_counter() - started
-        self.rows += len(items)
-        return [verdicts[index] for index in range(len(items))]
-
-    def _timed(
-        self, items: Sequence[Any], lengths: Sequence[int], indices: Sequence[int], predict: Prediction
-    ) -> list[Verdict]:
-        started = time.perf_counter()
-        rows = self._predict([items[i] for i in indices], predict)
-        self._budget.observe(len(indices) * lengths[indices[0]], time.perf_counter() - started)
-        return rows
-
-    def _workforce(self) -> ThreadPoolExecutor:
-        if self._pool is None:
-            assert isinstance(self.classifier, ParallelClassifier)
-            self._pool = ThreadPoolExecutor(self._workers, initializer=self.classifier.start_worker)
-        return self._pool
-
-    def _predict(self, batch: list[Any], predict: Prediction, attempts: int = _ATTEMPTS) -> list[Verdict]:
-        try:
-            return to_verdicts(predict(batch), len(batch), len(self.classifier.labels))
-        except ModelGone:
-            raise
-        except (Exception, SystemExit) as error:
-            if _is_out_of_memory(error):
-                self._budget.halve()
-            if len(batch) == 1:
-                left = 0 if attempts <= 1 else _attempts_left(error, attempts)
-                return self._predict(batch, predict, left) if left else [ScoringFailed(reason_of(error))]
-        half = len(batch) // 2
-        return self._predict(batch[:half], predict) + self._predict(batch[half:], predict)
-
-
-def _contained(encode: Callable[[Sequence[TextInput]], Sequence[Any]], inputs: Sequence[TextInput]) -> list[Any]:
-    """Encode all at once; if that raises, halve until the texts that cannot be encoded stand alone."""
-    try:
-        return list(encode(inputs))
-    except Exception as error:
-        if len(inputs) == 1:
-            return [ScoringFailed(reason_of(error))]
-    half = len(inputs) // 2
-    return _contained(encode, inputs[:half]) + _contained(encode, inputs[half:])
+    def _scores(self, predict: Callable[[Sequence[Any]], Probabilities]) -> Computation:
+        """The scores in what `predict` answers; a model may know its classes only after its first answer."""
+        return Computation(lambda batch: to_verdicts(predict(batch), len(batch), len(self.classifier.labels)))
 
 
 def _masked(model: MaskingClassifier, request: Masked) -> Sequence[Any]:
@@ -261,17 +187,6 @@ def centred_logs(rows: Probabilities | SearchStopped) -> Probabilities | SearchS
     return centred
 
 
-def _attempts_left(error: BaseException, attempts: int) -> int:
-    """How often a text may still be asked about: an answer of the wrong shape stays wrong, and waiting is dear."""
-    if isinstance(error, NoAnswer):
-        return attempts - 2
-    return 0 if isinstance(error, ModelError) else attempts - 1
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()
-
-
 def to_verdicts(answer: Probabilities, rows: int, classes: int) -> list[Verdict]:
     """The scores in a model's answer; an answer of another shape raises, a row with NaN is a failure."""
     values = np.asarray(answer, dtype=np.float64)
@@ -295,10 +210,3 @@ def collected(verdicts: Sequence[Verdict], partial: bool = False) -> list[Scores
         else:
             scores.append(verdict)
     return scores
-
-
-def reason_of(error: BaseException) -> str:
-    """What is recorded of a model that raised."""
-    if isinstance(error, ModelError):
-        return str(error)
-    return f"the model raised {type(error).__name__}: {error}".rstrip(": ")[:500]

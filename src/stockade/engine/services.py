@@ -8,6 +8,7 @@ from typing import Any
 
 from stockade.core.protocols import Classifier
 from stockade.engine.language import EmbeddingService, FillingService
+from stockade.engine.representing import RepresentingService
 from stockade.engine.requests import (
     Attention,
     ClassNames,
@@ -27,6 +28,7 @@ from stockade.engine.requests import (
     Surprisal,
     VisibleWords,
     Vocabulary,
+    WordFeatures,
     WordProbabilities,
     Zeroed,
 )
@@ -79,6 +81,7 @@ def classifier_services(
     """
     visible = view or scoring
     inside = WhiteBoxService(innermost(visible.classifier), visible.charge)
+    representing = RepresentingService(visible.innermost)
 
     def batch_tokens() -> int:
         return visible.batch_tokens
@@ -93,7 +96,8 @@ def classifier_services(
         Gradient: Service(inside.answer_gradients),
         Vocabulary: Service(inside.answer_vocabulary),
         Zeroed: Service(inside.answer_zeroed),
-        Represent: Service(inside.answer_represented),
+        Represent: Service(representing.answer, lambda: visible.innermost.batch_tokens),
+        WordFeatures: Service(representing.answer_features),
         Attention: Service(inside.answer_attention),
         Importance: Service(inside.answer_importance),
         Noised: Service(inside.answer_noised),

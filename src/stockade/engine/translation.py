@@ -26,9 +26,9 @@ from stockade.core.translation import (
     hinge_loss,
 )
 from stockade.engine.cache import BoundedCache
+from stockade.engine.computing import reason_of
 from stockade.engine.language import EmbeddingService, FillingService
 from stockade.engine.requests import Embed, Fill, Predict, Request, Surprisal, VisibleWords, Vocabulary
-from stockade.engine.scoring import reason_of
 from stockade.engine.services import Service, Services
 from stockade.engine.translation_requests import Attempt, Retranslate, SourceVectors, Translate, TranslationLoss
 

@@ -1,7 +1,7 @@
 """Answers what white-box attacks and defenses ask of a classifier.
 
-That is gradients, the vocabulary, scores with a word zeroed, with noise or mixed, sentence vectors, attention,
-importance, and which words are read at all.
+That is gradients, the vocabulary, scores with a word zeroed, with noise or mixed, attention, importance, and which
+words are read at all; sentence vectors are in `representing`.
 
 All texts of a round go to the model together. Where that raises, the requests are halved until the one that causes it
 stands alone; its search ends with the reason. A model that does not show what is asked for ends the run with one
@@ -29,7 +29,6 @@ from stockade.core.protocols import (
     MixingClassifier,
     NoisedClassifier,
     Probabilities,
-    RepresentingClassifier,
     SignVocabularyClassifier,
     TokenScores,
     VocabularyKind,
@@ -38,7 +37,7 @@ from stockade.core.protocols import (
     WordVocabulary,
     ZeroingClassifier,
 )
-from stockade.core.text import TextInput
+from stockade.engine.computing import reason_of
 from stockade.engine.requests import (
     Attention,
     Gradient,
@@ -46,19 +45,17 @@ from stockade.engine.requests import (
     Mixed,
     Noised,
     Query,
-    Represent,
     Request,
     VisibleWords,
     Vocabulary,
     Zeroed,
 )
-from stockade.engine.scoring import Verdict, collected, reason_of, to_verdicts
+from stockade.engine.scoring import Verdict, collected, to_verdicts
 
 Charge = Callable[[int, float], None]
 Answer = TypeVar("Answer")
 AnyRequest = TypeVar("AnyRequest", bound=Request[Any])
 Vector = NDArray[np.float32]
-Represented = list[tuple[Scores, Vector]]
 _NO_WORDS = WordVocabulary((), np.zeros((0, 0), dtype=np.float32))
 
 
@@ -100,10 +97,6 @@ class WhiteBoxService:
     def answer_zeroed(self, requests: Sequence[Zeroed]) -> list[list[Scores] | SearchStopped]:
         return _contained(requests, self._zeroed)
 
-    def answer_represented(self, requests: Sequence[Represent]) -> list[Represented | SearchStopped]:
-        """Each text's scores and sentence vector; equal texts are computed once."""
-        return _contained(requests, self._represented)
-
     def answer_attention(self, requests: Sequence[Attention]) -> list[Vector | SearchStopped]:
         return _contained(requests, self._attention)
 
@@ -130,34 +123,15 @@ class WhiteBoxService:
 
     def _zeroed(self, requests: Sequence[Zeroed]) -> list[list[Scores] | SearchStopped]:
         if not isinstance(self._classifier, ZeroingClassifier):
-            raise _missing("its input vectors", "them")
+            raise not_shown("its input vectors", "them")
         places = [place for request in requests for place in request.texts]
         with self._charged(len(places)):
             verdicts = iter(self._verdicts(self._classifier.predict_zeroed(places)) if places else ())
         return [collected([next(verdicts) for _ in request.texts], request.partial) for request in requests]
 
-    def _represented(self, requests: Sequence[Represent]) -> list[Represented | SearchStopped]:
-        if not isinstance(self._classifier, RepresentingClassifier):
-            raise _missing("its sentence vectors", "them")
-        inputs = list(dict.fromkeys(text.input for request in requests for text in request.texts))
-        table: dict[TextInput, tuple[Verdict, Vector]] = {}
-        if inputs:
-            with self._charged(len(inputs)):
-                probabilities, vectors = self._classifier.represent(inputs)
-            table = dict(zip(inputs, zip(self._verdicts(probabilities), vectors, strict=True), strict=True))
-        answers: list[Represented | SearchStopped] = []
-        for request in requests:
-            pairs = [table[text.input] for text in request.texts]
-            scores = collected([verdict for verdict, _ in pairs], request.partial)
-            if isinstance(scores, SearchStopped):
-                answers.append(scores)
-            else:
-                answers.append([(score, vector) for score, (_, vector) in zip(scores, pairs, strict=True)])
-        return answers
-
     def _attention(self, requests: Sequence[Attention]) -> list[Vector | SearchStopped]:
         if not isinstance(self._classifier, AttentiveClassifier):
-            raise _missing("its attention", "it")
+            raise not_shown("its attention", "it")
         answers: dict[int, Vector | SearchStopped] = {}
         kinds = [(request.layer, request.query, request.pieces) for request in requests]
         for kind in dict.fromkeys(kinds):
@@ -169,7 +143,7 @@ class WhiteBoxService:
 
     def _importance(self, requests: Sequence[Importance]) -> list[TokenScores | SearchStopped]:
         if not isinstance(self._classifier, ImportanceClassifier):
-            raise _missing("the gradients of its tokens", "them")
+            raise not_shown("the gradients of its tokens", "them")
         answers: dict[int, TokenScores | SearchStopped] = {}
         for objective in dict.fromkeys(request.objective for request in requests):
             same = [n for n, request in enumerate(requests) if request.objective == objective]
@@ -182,7 +156,7 @@ class WhiteBoxService:
 
     def _noised(self, requests: Sequence[Noised]) -> list[NDArray[np.float64] | SearchStopped]:
         if not isinstance(self._classifier, NoisedClassifier):
-            raise _missing("its input vectors", "them")
+            raise not_shown("its input vectors", "them")
         groups = [request.copies for request in requests]
         counts = [group.copies for group in groups]
         with self._charged(sum(counts)):
@@ -191,7 +165,7 @@ class WhiteBoxService:
 
     def _mixed(self, requests: Sequence[Mixed]) -> list[NDArray[np.float64] | SearchStopped]:
         if not isinstance(self._classifier, MixingClassifier):
-            raise _missing("its input vectors", "them")
+            raise not_shown("its input vectors", "them")
         groups = [request.copies for request in requests]
         counts = [len(group.weights) for group in groups]
         with self._charged(sum(counts)):
@@ -221,7 +195,7 @@ class WhiteBoxService:
 
     def _white_box(self) -> WhiteBoxClassifier:
         if not isinstance(self._classifier, WhiteBoxClassifier):
-            raise _missing("the model's gradients and vocabulary", "them", "This attack needs")
+            raise not_shown("the model's gradients and vocabulary", "them", "This attack needs")
         return self._classifier
 
 
@@ -255,7 +229,7 @@ def _in_halves(request: Any, answer: Callable[[Sequence[Any]], list[Any]], faile
     return [item for part in answers for item in part]
 
 
-def _missing(what: str, pronoun: str, needs: str = "This attack needs the model to show") -> ModelError:
+def not_shown(what: str, pronoun: str, needs: str = "This attack needs the model to show") -> ModelError:
     return ModelError(
         f"{needs} {what}, and this model does not show {pronoun}: give a Hugging Face model or a built-in one, or "
         "choose an attack that needs scores only."

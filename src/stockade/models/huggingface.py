@@ -33,7 +33,8 @@ from stockade.core.protocols import (
 )
 from stockade.core.text import Text, TextInput
 from stockade.datasets.wording import first_line
-from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches, logits_of
+from stockade.models.encoding import EncodedText, TextEncoder, in_length_batches
+from stockade.models.first_token import FirstTokenPass
 
 if TYPE_CHECKING:
     from stockade.models.white_box import WhiteBox
@@ -98,6 +99,7 @@ class HuggingFaceClassifier:
         self.workers = torch.get_num_threads() if on_cpu and not small else 1
         self._threads = 1 if small else None
         self._one_by_one = tokenizer.pad_token_id is None
+        self._forward = FirstTokenPass(self.model)
         self._fingerprint: str | None = None
         self._vocabulary: WordVocabulary | None = None
         self._signs: WordVocabulary | None = None
@@ -161,8 +163,8 @@ class HuggingFaceClassifier:
 
     def _logits(self, batch: Sequence[EncodedText]) -> torch.Tensor:
         with torch.inference_mode(), _threads(self._threads):
-            output = self.model(**self._encoder.tensors(batch, self.model.device))
-            return logits_of(output).to("cpu", torch.float32).to(torch.float64)
+            logits = self._forward.logits(self._encoder.tensors(batch, self.model.device))
+            return logits.to("cpu", torch.float32).to(torch.float64)
 
     def _probabilities(self, logits: torch.Tensor, rows: int) -> Probabilities:
         with torch.inference_mode():
@@ -226,15 +228,21 @@ class HuggingFaceClassifier:
 
     def represent(self, inputs: Sequence[TextInput]) -> tuple[Probabilities, NDArray[np.float32]]:
         """Class probabilities and what the last linear layer reads, a row each per text."""
-        from stockade.models.white_box import sentence_vectors
 
         def compute(batch: Sequence[EncodedText]) -> list[tuple[Any, Any]]:
-            with sentence_vectors(self.model) as vectors:
-                probabilities = self.predict_encoded(batch)
-            return list(zip(probabilities, torch.cat(vectors).float().cpu().numpy(), strict=True))
+            return list(zip(*self.represent_encoded(batch), strict=True))
 
         rows = in_length_batches(self.encode(inputs), compute, _REPRESENTED_TOKENS, _BATCH_ROWS)
         return np.stack([row for row, _ in rows]), np.stack([vector for _, vector in rows])
+
+    def represent_encoded(self, batch: Sequence[EncodedText]) -> tuple[Probabilities, NDArray[np.float32]]:
+        """Class probabilities and what the last linear layer reads, in one forward pass."""
+        from stockade.models.white_box import sentence_vectors
+
+        with sentence_vectors(self.model) as vectors:
+            probabilities = self.predict_encoded(batch)
+        computed = torch.cat(vectors)[-len(batch) :]  # a pass that was only compared came before
+        return probabilities, computed.float().cpu().numpy()
 
     def word_attention(self, texts: Sequence[Text], layer: int, query: AttentionQuery) -> list[NDArray[np.float32]]:
         """How much attention each word gets in a layer: the mean over its heads, the sum over the word's tokens."""

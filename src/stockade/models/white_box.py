@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,16 @@ def final_layer(model: Any) -> nn.Linear:
 
 @contextmanager
 def sentence_vectors(model: Any) -> Iterator[list[Tensor]]:
-    """Collect what the last linear layer reads in the forward passes inside the `with`."""
+    """Collect what the last linear layer reads in the forward passes of this thread inside the `with`.
+
+    Other threads may compute with the same model meanwhile, each with a hook of its own.
+    """
     vectors: list[Tensor] = []
+    thread = get_ident()
 
     def look(_: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        if get_ident() != thread:
+            return
         if inputs[0].dim() != 2:
             raise ModelError(f"{type(model).__name__} classifies token by token, so it has no sentence vector.")
         vectors.append(inputs[0].detach())

@@ -14,7 +14,7 @@ from typing import Any
 from stockade.core.errors import ModelError, OptionError, StockadeError
 from stockade.core.protocols import Classifier
 from stockade.datasets.examples import ExampleSet
-from stockade.engine.scoring import reason_of
+from stockade.engine.computing import reason_of
 from stockade.experiment.inputs import ModelOptions, describe_model, fingerprint_of, is_lost_object, reference_of
 from stockade.experiment.pool import DataPool, ModelPool
 from stockade.experiment.store import Document, ResultStore

@@ -9,7 +9,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -74,14 +74,82 @@ Outcome = TypeVar("Outcome")
 AnyRecord = TypeVar("AnyRecord", bound=AttackRecord)
 
 
-def unfinished(items: Iterable[Item], finished: Collection[str], runtime: Runtime) -> Iterator[tuple[int, Item]]:
-    """The items that have no result yet with their positions, until the time is up."""
-    started = time.monotonic()
-    for position, item in enumerate(items):
+def unfinished(
+    items: Iterable[Item], finished: Collection[str], runtime: Runtime, *, first: int = 0, spent: float = 0.0
+) -> Iterator[tuple[int, Item]]:
+    """The items that have no result yet with their positions, until the time is up.
+
+    Parameters
+    ----------
+    items, finished, runtime
+        The items, the ids of those that have a result, and how the job is run.
+    first
+        The position of the first item.
+    spent
+        The seconds that have gone already.
+    """
+    started = time.monotonic() - spent
+    for position, item in enumerate(items, first):
         if runtime.seconds is not None and time.monotonic() - started > runtime.seconds:
             return
         if item.id not in finished:
             yield position, item
+
+
+class SearchRun(Generic[Outcome]):
+    """The searches of one attack, run at once or part by part; each result is committed as it ends.
+
+    Parameters
+    ----------
+    store, scheduler, attack, runtime
+        Where the results go, who runs the searches, which attack, and how.
+    size
+        How many texts there are.
+    charged
+        Who counts what the model computed.
+    encoded
+        The record of what came out, and the document that is stored of it.
+    """
+
+    def __init__(
+        self,
+        store: ResultStore,
+        scheduler: Scheduler,
+        attack: NamedAttack,
+        size: int,
+        runtime: Runtime,
+        charged: Charged,
+        encoded: Callable[[Finished[tuple[int, Outcome]], Outcome], tuple[AttackRecord, Any]],
+    ) -> None:
+        self._store, self._scheduler, self._size, self._runtime = store, scheduler, size, runtime
+        self._charged, self._encoded = charged, encoded
+        self.attack = attack
+        self.finished = store.ids(attack.key)
+        """The ids that an earlier session has a result for."""
+        self._done = len(self.finished)
+        self.effort = Effort()
+        """What the parts so far have cost."""
+
+    def run(self, searches: Iterator[Search[tuple[int, Outcome]]]) -> None:
+        """Run some searches, each of which ends in a position and what came out."""
+        key, before = self.attack.key, self.effort
+        started, seconds, rows = time.perf_counter(), self._charged.model_seconds, self._charged.rows
+        progress = SearchProgress(key, self._size, self._done, self._runtime.observer)
+
+        def spent() -> Effort:
+            return Effort(
+                before.seconds + time.perf_counter() - started,
+                before.model_seconds + self._charged.model_seconds - seconds,
+                before.model_rows + self._charged.rows - rows,
+            )
+
+        for ended in self._scheduler.run(searches, progress.after_round):
+            position, outcome = ended.result  # type: ignore[misc]
+            record, document = self._encoded(ended, outcome)
+            self._store.add(key, record.id, document, position=position, status=record.status, effort=spent())
+            self._done += 1
+            progress.ended(record.status, self._scheduler.usage)
+        self.effort = spent()
 
 
 def store_searches(
@@ -94,30 +162,9 @@ def store_searches(
     searches: Callable[[set[str]], Iterator[Search[tuple[int, Outcome]]]],
     encoded: Callable[[Finished[tuple[int, Outcome]], Outcome], tuple[AttackRecord, Any]],
 ) -> None:
-    """Run the searches of an attack that have no result yet, each result committed as it ends.
-
-    Parameters
-    ----------
-    store, scheduler, attack, runtime
-        Where the results go, who runs the searches, which attack, and how.
-    size
-        How many texts there are.
-    charged
-        Who counts what the model computed.
-    searches
-        The searches, given the ids that are finished; each ends in a position and what came out.
-    encoded
-        The record of what came out, and the document that is stored of it.
-    """
-    finished = store.ids(attack.key)
-    started, seconds, rows = time.perf_counter(), charged.model_seconds, charged.rows
-    progress = SearchProgress(attack.key, size, len(finished), runtime.observer)
-    for ended in scheduler.run(searches(finished), progress.after_round):
-        position, outcome = ended.result  # type: ignore[misc]
-        record, document = encoded(ended, outcome)
-        effort = Effort(time.perf_counter() - started, charged.model_seconds - seconds, charged.rows - rows)
-        store.add(attack.key, record.id, document, position=position, status=record.status, effort=effort)
-        progress.ended(record.status, scheduler.usage)
+    """Run the searches of an attack that have no result yet; `searches` gives them for the ids that are finished."""
+    run = SearchRun(store, scheduler, attack, size, runtime, charged, encoded)
+    run.run(searches(run.finished))
 
 
 def measure_similarities(
@@ -172,14 +219,15 @@ class AttacksResult(Result):
         return tuple(attack["key"] for attack in self.manifest.spec["attacks"])
 
     def records(self, attack: str | None = None, status: Status | None = None) -> Iterator[Any]:
-        """The results one by one, without holding them all.
+        """The results one by one, without holding them all: attack by attack as the job names them.
 
         Parameters
         ----------
         attack, status
             Only those of this attack or status; all if None.
         """
-        return map(self.codec.read, self.store.documents(attack, status))
+        names = self.attacks if attack is None else (attack,)
+        return (self.codec.read(document) for name in names for document in self.store.documents(name, status))
 
     @cached_property
     def examples(self) -> tuple[Any, ...]:

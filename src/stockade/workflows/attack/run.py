@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +14,7 @@ from stockade.attacks.trial import CONFIRMATION, Trial, attack_example
 from stockade.core.errors import ModelError, OptionError, RunError, unknown_name
 from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.pairs import Sides
-from stockade.core.protocols import ClassBoundAttack, Classifier
+from stockade.core.protocols import ClassBoundAttack, Classifier, ScanningAttack
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng
 from stockade.core.text import Text
@@ -34,10 +35,15 @@ from stockade.experiment.workspace import MANIFEST, begin, read_manifest
 from stockade.lexicon.neighbours import Neighbours, read_neighbours, use_neighbours
 from stockade.models.language import LanguageModels
 from stockade.models.translation.load import is_translator
-from stockade.workflows.attack.common import measure_similarities, store_searches, unfinished
+from stockade.workflows.attack.common import SearchRun, measure_similarities, unfinished
 from stockade.workflows.attack.result import CODEC, AttackResult
 from stockade.workflows.attack.spec import AttackSpec
 from stockade.workflows.attack.summary import ASKED_TWICE
+
+_TEXTS_AT_ONCE = 8
+"""Texts after which attacks of a group take turns: a scan fills batches by itself, and the answers to eight texts fit
+into the memory for answers.
+"""
 
 
 def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> AttackResult:
@@ -150,29 +156,55 @@ def run_searches(
         filling=filling,
         embedding=embedding,
     )
+
+    def encoded(ended: Finished[Any], outcome: tuple[Example, Trial], key: str) -> tuple[Record, Any]:
+        randomised = not classifier.deterministic
+        record = make_record(key, *outcome, classifier.labels, ended.queries, ended.rows, randomised=randomised)
+        return record, CODEC.encode(record)
+
+    def started(attack: NamedAttack) -> SearchRun[tuple[Example, Trial]]:
+        keyed = partial(encoded, key=attack.key)
+        return SearchRun(store, scheduler, attack, examples.size, runtime, scoring, keyed)
+
     with use_neighbours(neighbours):
-        for attack in spec.attacks:
+        for group in work_order(spec.attacks, shared=classifier.deterministic):
+            runs = [started(attack) for attack in group]
+            at_once = None if len(group) == 1 else _TEXTS_AT_ONCE
+            for first, texts in _parts(_with_classes(examples, spec.sides), at_once):
+                for run in runs:
+                    left = unfinished(texts, run.finished, runtime, first=first, spent=run.effort.seconds)
+                    run.run(_search(at, text, classifier, queried, spec, run.attack) for at, text in left)
 
-            def searches(
-                finished: set[str], attack: NamedAttack = attack
-            ) -> Iterator[Search[tuple[int, tuple[Example, Trial]]]]:
-                for position, example in unfinished(_with_classes(examples, spec.sides), finished, runtime):
-                    yield _search(position, example, classifier, queried, spec, attack)
 
-            def encoded(
-                ended: Finished[Any], outcome: tuple[Example, Trial], key: str = attack.key
-            ) -> tuple[Record, Any]:
-                record = make_record(
-                    key,
-                    *outcome,
-                    classifier.labels,
-                    ended.queries,
-                    ended.rows,
-                    randomised=not classifier.deterministic,
-                )
-                return record, CODEC.encode(record)
+def work_order(attacks: Sequence[NamedAttack], *, shared: bool) -> list[list[NamedAttack]]:
+    """The attacks in groups: one after the other, but those of a group take turns, some texts at a time.
 
-            store_searches(store, scheduler, attack, examples.size, runtime, scoring, searches, encoded)
+    Attacks that scan a vocabulary at the same place of a text ask about the same texts. Taking turns, they find each
+    other's answers before those have to make room for others. The results, and the order in which they are reported,
+    do not depend on it.
+
+    Parameters
+    ----------
+    attacks
+        The attacks as they are reported.
+    shared
+        Whether answers are kept at all: those of a randomised model are not.
+    """
+    scans = [attack for attack in attacks if shared and isinstance(attack.attack, ScanningAttack)]
+    scans.sort(key=lambda attack: cast("ScanningAttack", attack.attack).scan_order)
+    groups = [[attack] for attack in attacks if attack not in scans]
+    return [*groups, scans] if scans else groups
+
+
+def _parts(examples: Iterator[Example], size: int | None) -> Iterator[tuple[int, Iterable[Example]]]:
+    """The examples, `size` at a time or all in one go, each part with the position of its first."""
+    if size is None:
+        yield 0, examples
+        return
+    first = 0
+    while part := list(islice(examples, size)):
+        yield first, part
+        first += len(part)
 
 
 def _with_classes(examples: ExampleSet | UnlabelledSet, sides: Sides) -> Iterator[Example]:
