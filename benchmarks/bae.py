@@ -48,12 +48,20 @@ SMALL_DATA = ("mr", "trec")
 STAND_INS = {"BERT": "minilm"}
 
 
+POLARITY = ("negative", "positive")
+QUESTIONS = ("abbreviation", "description", "entity", "human", "location", "number")
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The files of a data set below DATA; without a test file a tenth of the other is held out."""
+    """The files of a data set below DATA; without a test file a tenth of the other is held out.
+
+    `labels` are the classes in the order of the data's labels, for human raters; None leaves them as they are.
+    """
 
     train: str
     test: str | None
+    labels: tuple[str, ...] | None = POLARITY
 
 
 RECIPES: Mapping[str, Recipe] = {
@@ -62,8 +70,8 @@ RECIPES: Mapping[str, Recipe] = {
     "imdb": Recipe("imdb/train.jsonl.gz", "imdb/test.jsonl.gz"),
     "mr": Recipe("mr/all_minus_textfooler1000.jsonl.gz", "textfooler_eval/mr.jsonl.gz"),
     "mpqa": Recipe("mpqa/all.jsonl.gz", None),
-    "subj": Recipe("subj/all.jsonl.gz", None),
-    "trec": Recipe("trec/train.jsonl.gz", "trec/test.jsonl.gz"),
+    "subj": Recipe("subj/all.jsonl.gz", None, labels=None),
+    "trec": Recipe("trec/train.jsonl.gz", "trec/test.jsonl.gz", labels=QUESTIONS),
 }
 
 
@@ -174,6 +182,7 @@ def train_models(data_sets: Sequence[DataSet], models: Sequence[str], out: Path,
                 ARCHITECTURES[model],
                 out=folder,
                 sources={} if model == "minilm" else {"glove": str(glove)},
+                labels=RECIPES[data_set.name].labels,
                 resume=(folder / "manifest.json").exists(),
                 **options,
             )
