@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
 import click
 from click.core import ParameterSource
@@ -118,7 +118,8 @@ def _option(name: str, field: FieldInfo) -> Any:
     if get_origin(kind) in (tuple, Mapping):
         settings |= {"multiple": True, "type": _TYPES.get(_plain_type(get_args(kind)[0]))}
     else:
-        settings |= {"default": field.default, "type": _TYPES.get(kind), "show_default": field.default is not None}
+        takes = click.Choice(get_args(kind)) if get_origin(kind) is Literal else _TYPES.get(kind)
+        settings |= {"default": field.default, "type": takes, "show_default": field.default is not None}
     return click.option(flag, name, metavar=written.metavar or None, **settings)
 
 

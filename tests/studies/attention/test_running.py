@@ -432,5 +432,6 @@ def test_the_command_and_its_resumption(toys: Path, tmp_path: Path) -> None:
     shown = CliRunner().invoke(cli, ["study", "attention", "--help"]).output
     ours = ("--layer", "--query", "--pieces", "--caution", "--exhaustive", "--vocabulary", "--sides", "--no-pilot")
     shared = ("--draws", "--samples", "--rating-sheet", "--compare", "--ratings", "--defense", "--budget")
+    assert "[sum|mean|max]" in shown
     for option in (*ours, *shared):
         assert option in shown
