@@ -159,7 +159,8 @@ def trials_plot(rated: Sequence[Trial]) -> str:
         from matplotlib.ticker import MaxNLocator
 
         numbers = [trial.number for trial in rated]
-        clean, robust, premade, _, objective = (_values(rated, name) for name in _MEASURES)
+        plotted = ("clean", "robust", "premade", "objective")
+        clean, robust, premade, objective = (_values(rated, name) for name in plotted)
         # A ring, visible around a dot of the same height too.
         axes.plot(numbers, clean, "o", color=CLEAN, markersize=8, markerfacecolor="none", label="clean accuracy")
         if any(trial.robust is not None for trial in rated):
