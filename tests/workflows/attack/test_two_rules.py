@@ -128,8 +128,8 @@ def test_the_page_leads_with_what_repeats_and_says_the_first_flip_beside_it(run:
     assert "under attack, first flip" in document.to_html()
     (table,) = [block for block in document.blocks if isinstance(block, Table) and "attack" in block.columns[:1]][:1]
     assert list(table.columns[3:7]) == [
-        "robust accuracy, repeatable", "robust accuracy, first flip", "success rate, repeatable",
-        "success rate, first flip",
+        "robust, repeatable", "robust, first flip", "success, repeatable",
+        "success, first flip",
     ]  # fmt: skip
     assert str(table.rows[0][5]).startswith(f"{100 * numbers['success_rate']['value']:.1f} %")
     assert str(table.rows[0][6]).startswith(f"{100 * numbers['first_flip_success_rate']['value']:.1f} %")

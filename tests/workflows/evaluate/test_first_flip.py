@@ -98,8 +98,8 @@ def test_an_evaluation_holds_both_rules(result: st.EvaluateResult) -> None:
 
 def test_the_page_has_both_beside_each_other(result: st.EvaluateResult) -> None:
     page = result.document().to_markdown()
-    assert "worst case, first flip" in page
-    assert f"{ATTACK}, robust, first flip" in page
+    assert "| worst case | first flip | macro F1 |" in page
+    assert f"| {ATTACK}, robust | first flip | {ATTACK}, success | first flip |" in page
     assert "The same by the first flip" in page
     flips = result.row("flips:chance=0.2")
     assert flips.worst.first_flip is not None

@@ -52,7 +52,7 @@ def summary_table(results: Sequence[AttackResult], names: Sequence[str] | None =
 def _share_columns(two_rules: bool) -> list[str]:
     if not two_rules:
         return [_ROBUST, _SUCCESS]
-    return [f"{share}, {rule}" for share in (_ROBUST, _SUCCESS) for rule in (_REPEATABLE, _FIRST_FLIP)]
+    return [f"{share}, {rule}" for share in ("robust", "success") for rule in (_REPEATABLE, _FIRST_FLIP)]
 
 
 def _shares(numbers: Mapping[str, Any], result: AttackResult, two_rules: bool) -> list[str]:

@@ -14,8 +14,8 @@ from stockade.workflows.evaluate.views import SOURCE, VIEWS
 _NOT_ATTACKED = "–"
 FIRST_FLIP = "first flip"
 _TWO_RULES = (
-    "On a randomised model a text is fooled if what was found fools at least half of its answers (repeatable); first "
-    "flip: one wrong answer is enough, as papers count."
+    "On a randomised model a text is fooled if what was found fools at least half of its answers (repeatable). First "
+    "flip: the number to its left where one wrong answer is enough, as papers count."
 )
 _UNKNOWN = measure({})
 
@@ -26,11 +26,11 @@ def main_table(analysis: Analysis, attacks: Sequence[str], premade: Sequence[str
     The worst case of all comes first: it must be in sight however many attacks there are.
     """
     two_rules = has_first_flips(analysis)
-    worst = [WORST, *([f"{WORST}, {FIRST_FLIP}"] if two_rules else [])] if attacks else []
+    worst = [WORST, *([FIRST_FLIP] if two_rules else [])] if attacks else []
     columns = ["model", "defense", "clean accuracy", *worst, "macro F1", *(f"pre-made {name}" for name in premade)]
     for attack in attacks:
         for share in ("robust", "success"):
-            columns += [f"{attack}, {share}", *([f"{attack}, {share}, {FIRST_FLIP}"] if two_rules else [])]
+            columns += [f"{attack}, {share}", *([FIRST_FLIP] if two_rules else [])]
     rows = [_main_row(row, attacks, premade, len(columns), two_rules) for row in analysis.rows]
     around = ", drawn around those of all seeds, and the 95 % t-interval of the mean over seeds" if seeds > 1 else ""
     again = (
