@@ -29,7 +29,7 @@ from stockade.experiment.progress import Runtime
 from stockade.experiment.store import ResultStore
 from stockade.models.adapters import load_model
 from stockade.models.huggingface import HuggingFaceClassifier
-from stockade.workflows.attack.run import run_searches
+from stockade.workflows.attack.searches import run_searches
 from stockade.workflows.attack.spec import AttackSpec
 
 VICTIMS = ("sentiment-cnn", "sentiment-lstm", "sentiment-bert")

@@ -31,7 +31,7 @@ from stockade.experiment.store import ResultStore
 from stockade.models.adapters import load_model
 from stockade.models.language import LanguageModels, minilm_folder
 from stockade.workflows.attack.result import CODEC
-from stockade.workflows.attack.run import run_searches
+from stockade.workflows.attack.searches import run_searches
 from stockade.workflows.attack.spec import AttackSpec
 
 HERE = Path(__file__).parent

@@ -63,6 +63,7 @@ def resume(
     batch_tokens: int | None = None,
     seconds: float | None = None,
     workers: int = 1,
+    ray: str | None = None,
     observer: Observer | None = None,
 ) -> Any:
     """Go on with any interrupted job; a finished one is opened, and its report is made again.
@@ -75,7 +76,7 @@ def resume(
         The models and data again, if they were Python objects.
     trust
         Whether code that the folder names, such as a `python:` model, may be run.
-    concurrency, batch_tokens, seconds, workers
+    concurrency, batch_tokens, seconds, workers, ray
         How fast the job is run, see `st.attack` and `st.tune`.
     observer
         Called with a `Progress` after each unit of work.
@@ -83,7 +84,12 @@ def resume(
     path = Path(folder)
     workflow = find_workflow(read_manifest(path).kind, path)
     runtime = Runtime(
-        concurrency=concurrency, batch_tokens=batch_tokens, seconds=seconds, workers=workers, observer=observer
+        concurrency=concurrency,
+        batch_tokens=batch_tokens,
+        seconds=seconds,
+        workers=workers,
+        ray=ray,
+        observer=observer,
     )
     with reading(path):
         return workflow.resume(path, runtime, trust=trust, model=model, models=models, data=data)

@@ -28,7 +28,7 @@ from stockade.engine.requests import Draw, Score
 from stockade.experiment.progress import Runtime
 from stockade.experiment.store import ResultStore
 from stockade.workflows.attack.result import CODEC
-from stockade.workflows.attack.run import run_searches
+from stockade.workflows.attack.searches import run_searches
 from stockade.workflows.attack.spec import AttackSpec
 from tests.toys import WeightVictim
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import stockade as st
 from stockade.core.errors import ModelError, OptionError
 from stockade.scale.cluster import RayCarrier
 from stockade.scale.leases import Lost, Result, share
@@ -54,6 +56,15 @@ def test_items_that_kill_actors_are_lost_and_errors_are_raised(cluster: Any) -> 
     assert [outcome.key for outcome in outcomes if isinstance(outcome, Lost)] == ["3"]
     with pytest.raises(ModelError, match="no such model"):
         list(share(Squares(cannot_open=True), numbers(6), RayCarrier(cluster.address), 1))
+
+
+def test_an_attack_on_a_cluster_finds_what_one_process_finds(cluster: Any, tmp_path: Path) -> None:
+    cluster.add_node(num_cpus=1)
+    rows: dict[str, Any] = {"limit": 12, "similarity": False, "batch_tokens": 2048}
+    alone = st.attack("builtin:sentiment-cnn", "builtin:reviews", "pwws", out=tmp_path / "one", **rows)
+    attack: dict[str, Any] = {"workers": 2, "ray": cluster.address, **rows}
+    together = st.attack("builtin:sentiment-cnn", "builtin:reviews", "pwws", out=tmp_path / "two", **attack)
+    assert list(together.rows()) == list(alone.rows())
 
 
 def test_a_cluster_that_is_not_there_is_said_in_a_sentence() -> None:

@@ -75,6 +75,8 @@ _PASSED_ON = (
     "--neighbours", metavar="FILE", help="Word neighbours of your own: a table of `stockade lexicon build`, or vectors."
 )
 @click.option("--seconds", type=float, help="A time limit for each attack: no search is started after it.")
+@click.option("--workers", type=int, default=1, show_default=True, help="Processes that attack at the same time.")
+@click.option("--ray", metavar="ADDRESS", help="The workers are on this Ray cluster (or: auto).")
 @job_options
 @input_options
 @parallel_options
@@ -100,7 +102,7 @@ def command(ctx: click.Context, /, model: str | None, data: str | None, **option
     from stockade.workflows.attack import attack
 
     out = output_folder(options["out"], "attack", options["resume"])
-    speed = {**speed_options(options), "seconds": options["seconds"]}
+    speed = {**speed_options(options), **{name: options[name] for name in ("seconds", "workers", "ray")}}
     if options["resume"] and model is None:
         refuse_beside_resume(ctx)
         return run_job(out, lambda observer: resume(out, trust=options["trust_run"], observer=observer, **speed))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_TAKEN_WITH_RESUME = ("resume", "out", "concurrency", "batch_tokens", "seconds", "workers", "trust_run")
+_TAKEN_WITH_RESUME = ("resume", "out", "concurrency", "batch_tokens", "seconds", "workers", "ray", "trust_run")
 
 _COLUMNS = (
     click.option("--text-column", help="The column of the text (of the hypothesis in pairs)."),

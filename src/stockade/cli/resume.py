@@ -19,6 +19,7 @@ import click
 @click.option("--batch-tokens", type=int, help="Tokens per batch.  [default: tuned]")
 @click.option("--seconds", type=float, help="A time limit: nothing new is started after it.")
 @click.option("--workers", type=int, default=1, show_default=True, help="Processes, for jobs that can use several.")
+@click.option("--ray", metavar="ADDRESS", help="The workers of an attack are on this Ray cluster (or: auto).")
 def command(folder: Path, trust_run: bool, **runtime: Any) -> int:
     """Go on with the job in FOLDER: attack, certify, evaluate, tune, train, rules mine or study.
 

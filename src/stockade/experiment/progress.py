@@ -118,6 +118,8 @@ class Runtime:
         A time limit: no search (or trial) is started after it. The rest is left for a resume.
     workers
         Processes that work at the same time, where a job can use several.
+    ray
+        The address of a Ray cluster that the workers are on, or `auto`; None for processes of this machine.
     observer
         Called with a `Progress` after each unit of work.
     """
@@ -126,6 +128,7 @@ class Runtime:
     batch_tokens: int | None = None
     seconds: float | None = None
     workers: int = 1
+    ray: str | None = None
     observer: Observer | None = None
 
     def __post_init__(self) -> None:

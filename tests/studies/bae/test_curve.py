@@ -15,7 +15,7 @@ from stockade.core.example import Example
 from stockade.core.records import Record
 from stockade.core.text import Text
 from stockade.studies.bae.analysis import CAPS, accuracy_curve, fooled_within
-from stockade.workflows.attack.run import make_record
+from stockade.workflows.attack.searches import make_record
 from tests.attacks.driving import attack
 from tests.records import record
 from tests.studies.made_studies import failure, skipped, success

@@ -10,7 +10,7 @@ import pytest
 import stockade as st
 from stockade.attacks.registry import make_attacks
 from stockade.core.records import Record
-from stockade.workflows.attack.run import work_order
+from stockade.workflows.attack.searches import work_order
 from tests.toys import OpenVictim
 
 WEIGHTS = {"great": 3.0, "fine": 1.0, "film": 0.5, "dull": -1.0, "bad": -2.0, "awful": -4.0}

@@ -50,7 +50,7 @@ def test_noise_ends_no_search(
         def stopping(*arguments: Any, **options: Any) -> Any:
             return attack_example(*arguments, **{**options, "goes_on": False})
 
-        monkeypatch.setattr("stockade.workflows.attack.run.attack_example", stopping)
+        monkeypatch.setattr("stockade.workflows.attack.searches.attack_example", stopping)
     tuned = st.tune(VICTIM, REVIEWS, "ranmask:rate=0.3,copies=1", "pwws", ranges="kept=1|1", trials=1, limit=None,
                     eot_samples=eot_samples)  # fmt: skip
     (trial,) = tuned.trials

@@ -47,6 +47,8 @@ def attack(
     concurrency: int = 64,
     batch_tokens: int | None = None,
     seconds: float | None = None,
+    workers: int = 1,
+    ray: str | None = None,
     data_options: DataOptions | None = None,
     model_options: ModelOptions | None = None,
     observer: Observer | None = None,
@@ -108,6 +110,12 @@ def attack(
         Tokens per batch; tuned by default.
     seconds
         A time limit for each attack: no search is started after it.
+    workers
+        How many processes work at the same time, each with the model in memory; the results are the same. The model
+        must then be named, not given as an object, and a script that asks for workers needs the usual
+        `if __name__ == "__main__":`.
+    ray
+        The address of a Ray cluster that the workers are on, or `"auto"`.
     data_options, model_options
         How the data are read and the model is loaded.
     observer
@@ -116,7 +124,14 @@ def attack(
     named = make_attacks(
         attacks, preset, max_changed=max_changed, constraint=constraint, repair_articles=repair_articles
     )
-    runtime = Runtime(concurrency=concurrency, batch_tokens=batch_tokens, seconds=seconds, observer=observer)
+    runtime = Runtime(
+        concurrency=concurrency,
+        batch_tokens=batch_tokens,
+        seconds=seconds,
+        workers=workers,
+        ray=ray,
+        observer=observer,
+    )
     shared: dict[str, Any] = {
         "model": model,
         "data": data,

@@ -34,7 +34,7 @@ from stockade.experiment.pool import DataPool, ModelPool
 from stockade.experiment.progress import Runtime
 from stockade.experiment.store import ResultStore
 from stockade.workflows.attack.result import CODEC
-from stockade.workflows.attack.run import run_searches
+from stockade.workflows.attack.searches import run_searches
 from stockade.workflows.attack.spec import AttackSpec
 from stockade.workflows.attack.summary import mostly_untried
 from stockade.workflows.evaluate.answers import Predictions, predictions_of
