@@ -11,9 +11,9 @@ from pathlib import Path
 from stockade.models.adapters import MODEL_ADAPTERS
 from stockade.models.ensemble_reference import single_models
 
-_PYTHON = "python:"
-_ONLY_DATA = ("builtin", "ensemble", "huggingface")
-"""Adapters that read weights and never import what a reference names."""
+_PYTHON, _SKLEARN = "python:", "sklearn:"
+_ONLY_DATA = ("builtin", "ensemble", "huggingface", "sklearn")
+"""Adapters that read data and never run what a reference names, unless pickles or remote code are allowed."""
 _CODE = ("*.py", "*.bin", "*.pt", "*.pth", "*.ckpt")
 _CHOOSING = ("config.json", "tokenizer_config.json")
 """What is run when a folder is loaded with remote code or pickles allowed, and what names it."""
@@ -53,10 +53,15 @@ def code_fingerprint(reference: str) -> str | None:
 
 
 def _files(model: str) -> list[Path]:
-    """The module of a Python reference; pickles and code in the folder of a model, and what chooses among them."""
+    """The module of a Python reference; a saved estimator; pickles and code in the folder of a model, and what
+    chooses among them.
+    """
     if model.startswith(_PYTHON):
         path = _module_file(model.removeprefix(_PYTHON).partition(":")[0])
         return [] if path is None else [path]
+    if model.startswith(_SKLEARN):
+        file = Path(model.removeprefix(_SKLEARN)).expanduser()
+        return [file] if file.is_file() else []
     folder = Path(model.removeprefix("huggingface:")).expanduser()
     try:
         code = sorted({path for pattern in _CODE for path in folder.glob(pattern) if path.is_file()})

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from stockade.core.errors import ModelError
 from stockade.core.limits import MOST_LABELS, MOST_LAYERS
 from stockade.datasets.wording import first_line
+from stockade.models.files import check_links
 from stockade.models.zoo import register_zoo
 
 if TYPE_CHECKING:
@@ -236,8 +237,8 @@ def _folder(reference: str | Path) -> Path | None:
         return path
     if path.exists():
         raise ModelError(
-            f"{reference} is a file; expected the Hugging Face folder with config.json, weights and tokenizer. For a "
-            "saved scikit-learn pipeline write a module that loads it, and give python:MODULE:NAME."
+            f"{reference} is a file; expected the Hugging Face folder with config.json, weights and tokenizer. A "
+            f"saved scikit-learn pipeline is named sklearn:{reference}."
         )
     text = str(reference)
     if (
@@ -254,6 +255,7 @@ def _folder(reference: str | Path) -> Path | None:
 
 
 def _check_folder(folder: Path, allow_pickle: bool) -> None:
+    check_links(folder)
     inside = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} is not a Hugging Face model: it has no config.json (found: {inside}).")

@@ -1,0 +1,161 @@
+"""One small victim for each adapter, made on the spot: all of them take "great" for good news and "bad" for bad."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.models.conftest import tiny_bert, tiny_tokenizer
+
+TEXTS = ("a great film", "a bad film", "the film was great and not bad", "great great", "film")
+LABELLED = [(text, int("great" in text)) for text in TEXTS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A model of one adapter, and what may be expected of it.
+
+    Parameters
+    ----------
+    reference
+        How a user names it.
+    other
+        Another model of the same adapter, which must have another fingerprint.
+    absent
+        A reference to a model that is not there.
+    options
+        What `st.load_model` needs besides.
+    reads_pairs
+        Whether it reads a premise and a hypothesis; otherwise it must refuse them in one sentence.
+    tolerance
+        How much a row may move with its batch.
+    names_classes
+        Whether `labels` may rename its classes; otherwise they are refused in one sentence.
+    absent_options
+        The options for the model that is not there, if they are others.
+    """
+
+    reference: object
+    other: object
+    absent: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    reads_pairs: bool = False
+    tolerance: float = 1e-12
+    names_classes: bool = True
+    absent_options: Mapping[str, Any] | None = None
+
+
+def builtin(folder: Path) -> Case:
+    return Case(
+        reference="builtin:sentiment-cnn",
+        other="builtin:sentiment-lstm",
+        absent="builtin:sentiment-none",
+        reads_pairs=True,
+        tolerance=1e-5,
+    )
+
+
+def huggingface(folder: Path) -> Case:
+    for name, hidden in (("first", 16), ("second", 8)):
+        tiny_bert_of(hidden).save_pretrained(folder / name)
+        tiny_tokenizer().save_pretrained(folder / name)
+    return Case(
+        reference=str(folder / "first"),
+        other=str(folder / "second"),
+        absent=str(folder / "third"),
+        reads_pairs=True,
+        tolerance=1e-5,
+    )
+
+
+def tiny_bert_of(hidden: int) -> Any:
+    return tiny_bert() if hidden == 16 else tiny_bert(classifier_dropout=0.5)
+
+
+def python(folder: Path) -> Case:
+    return Case(
+        reference="python:tests.models.contract.victims:predict",
+        other="python:tests.models.contract.victims:predict_otherwise",
+        absent="python:tests.models.contract.victims:predict_nothing",
+        options={"labels": ["negative", "positive"]},
+        reads_pairs=True,
+    )
+
+
+def python_labels(folder: Path) -> Case:
+    return Case(
+        reference="python:tests.models.contract.victims:name",
+        other="python:tests.models.contract.victims:name_otherwise",
+        absent="python:tests.models.contract.none:name",
+        options={"labels": ["negative", "positive"], "outputs": "labels"},
+        reads_pairs=True,
+    )
+
+
+def ensemble(folder: Path) -> Case:
+    members = "python:tests.models.contract.victims:{},python:tests.models.contract.victims:predict_otherwise"
+    return Case(
+        reference="ensemble:" + members.format("predict"),
+        other="ensemble:" + members.format("predict_otherwise"),
+        absent="ensemble:" + members.format("predict_nothing"),
+        options={"labels": ["negative", "positive"]},
+        reads_pairs=True,
+    )
+
+
+def fitted(model: Any) -> Any:
+    """A pipeline of word counts and a model, fitted to the texts."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    names = ["negative", "positive"]
+    return make_pipeline(CountVectorizer(), model).fit(list(TEXTS), [names[label] for _, label in LABELLED])
+
+
+def sklearn(folder: Path) -> Case:
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    from sklearn.linear_model import LogisticRegression
+
+    for name, strength in (("first", 1.0), ("second", 2.0)):
+        io.dump(fitted(LogisticRegression(C=strength)), folder / f"{name}.skops")
+    return _of_files(folder, "skops")
+
+
+def sklearn_margins(folder: Path) -> Case:
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    from sklearn.svm import LinearSVC
+
+    for name, strength in (("first", 1.0), ("second", 2.0)):
+        io.dump(fitted(LinearSVC(C=strength)), folder / f"{name}.skops")
+    return _of_files(folder, "skops")
+
+
+def sklearn_pickle(folder: Path) -> Case:
+    joblib = pytest.importorskip("joblib", reason="joblib is not installed")
+    from sklearn.naive_bayes import MultinomialNB
+
+    for name, smoothing in (("first", 1.0), ("second", 2.0)):
+        joblib.dump(fitted(MultinomialNB(alpha=smoothing)), folder / f"{name}.joblib")
+    return _of_files(folder, "joblib", allow_pickle=True)
+
+
+def _of_files(folder: Path, ending: str, **options: Any) -> Case:
+    paths = [f"sklearn:{folder / name}.{ending}" for name in ("first", "second", "third")]
+    return Case(reference=paths[0], other=paths[1], absent=paths[2], options=options)
+
+
+CASES: Mapping[str, Callable[[Path], Case]] = {
+    "builtin": builtin,
+    "huggingface": huggingface,
+    "python": python,
+    "python-labels": python_labels,
+    "ensemble": ensemble,
+    "sklearn": sklearn,
+    "sklearn-margins": sklearn_margins,
+    "sklearn-pickle": sklearn_pickle,
+}
+"""The cases by name; what a name begins with is the scheme of its adapter."""
