@@ -263,6 +263,15 @@ class ParallelClassifier(Protocol):
 
 
 @runtime_checkable
+class ServiceClassifier(ParallelClassifier, Protocol):
+    """A classifier that waits for somebody else: it is asked about so many texts a call, several calls at once."""
+
+    @property
+    def batch_rows(self) -> int:
+        """How many texts a call has."""
+
+
+@runtime_checkable
 class Fingerprinted(Protocol):
     """A model that identifies itself: the manifest records its fingerprint and a resume compares it."""
 

@@ -5,6 +5,8 @@
 | `builtin:NAME` | `builtin`: a classifier that comes with the installation |
 | `ensemble:A,B,…` | `ensemble`: the mean of the logits of several models |
 | a folder, a hub name, `(model, tokenizer)`, a text-classification pipeline | `huggingface` |
+| `https://…`, `http://…` | `https`, `http`: a service that answers batches of texts |
+| `onnx:FOLDER` | `onnx`: an ONNX model and its tokenizer |
 | `sklearn:FILE` | `sklearn`: a scikit-learn pipeline saved with skops, joblib or pickle |
 | `python:package.module:attribute`, a function, an estimator with `predict_proba`, a `Classifier` | `python` |
 
@@ -32,6 +34,9 @@ _ADAPTERS = {
     "builtin": "stockade.models.builtin:BuiltinAdapter",
     "ensemble": "stockade.models.ensemble:EnsembleAdapter",
     "huggingface": "stockade.models.pretrained:HuggingFaceAdapter",
+    "http": "stockade.models.http_service:HttpAdapter",
+    "https": "stockade.models.http_service:HttpAdapter",
+    "onnx": "stockade.models.onnx_runtime:OnnxAdapter",
     "sklearn": "stockade.models.scikit_learn:SklearnAdapter",
     "python": "stockade.models.python:PythonAdapter",
 }

@@ -12,15 +12,27 @@ from stockade.models.adapters import MODEL_ADAPTERS
 from stockade.models.ensemble_reference import single_models
 
 _PYTHON, _SKLEARN = "python:", "sklearn:"
-_ONLY_DATA = ("builtin", "ensemble", "huggingface", "sklearn")
+_ONLY_DATA = ("builtin", "ensemble", "huggingface", "onnx", "sklearn")
 """Adapters that read data and never run what a reference names, unless pickles or remote code are allowed."""
 _CODE = ("*.py", "*.bin", "*.pt", "*.pth", "*.ckpt")
 _CHOOSING = ("config.json", "tokenizer_config.json")
 """What is run when a folder is loaded with remote code or pickles allowed, and what names it."""
 
 
+def is_service(reference: str) -> bool:
+    """Whether a reference names a service, which would be told texts and secrets.
+
+    Parameters
+    ----------
+    reference
+        Any model reference.
+    """
+    return reference.startswith(("http://", "https://", "chat:"))
+
+
 def code_in(reference: str) -> str | None:
-    """The first model behind a reference that is code: `python:…`, or whatever an adapter of somebody else loads.
+    """The first model behind a reference that is code: `python:…`, or whatever an adapter of somebody else loads; a
+    service counts as well.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ def _load(
                 f"{name} is not {task.trained}: it was saved as {made_as} and has no weights for "
                 f"{_few(missing)}, which would be random. {task.training}, or name a model that is."
             )
-        return model.eval(), _tokenizer(name, trust_remote_code)
+        return model.eval(), load_tokenizer(name, trust_remote_code)
 
 
 def check_sizes(name: str) -> None:
@@ -272,7 +272,7 @@ def _check_folder(folder: Path, allow_pickle: bool) -> None:
         )
 
 
-def _tokenizer(name: str, trust_remote_code: bool) -> Any:
+def load_tokenizer(name: str, trust_remote_code: bool) -> Any:
     from transformers import AutoTokenizer
 
     try:

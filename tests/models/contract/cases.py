@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from tests.models.conftest import tiny_bert, tiny_tokenizer
+from tests.models.onnx_kit import make_folder
+from tests.services.server import Server, running
 
 TEXTS = ("a great film", "a bad film", "the film was great and not bad", "great great", "film")
 LABELLED = [(text, int("great" in text)) for text in TEXTS]
@@ -148,6 +150,46 @@ def _of_files(folder: Path, ending: str, **options: Any) -> Case:
     return Case(reference=paths[0], other=paths[1], absent=paths[2], options=options)
 
 
+def onnx(folder: Path) -> Case:
+    return _of_networks(folder)
+
+
+def onnx_quantised(folder: Path) -> Case:
+    return _of_networks(folder, quantised=True)
+
+
+def _of_networks(folder: Path, **network: Any) -> Case:
+    first, second = (make_folder(folder / name, scale=scale, **network) for name, scale in (("a", 1.0), ("b", 2.0)))
+    return Case(
+        reference=f"onnx:{first}",
+        other=f"onnx:{second}",
+        absent=f"onnx:{folder / 'c'}",
+        reads_pairs=True,
+        tolerance=1e-6,
+    )
+
+
+def http(folder: Path) -> Case:
+    server = running(Server())
+    return Case(
+        reference=server.url,
+        other=server.url.replace("/predict", "/other"),
+        absent="http://127.0.0.1:9/predict",
+        options={"labels": ["negative", "positive"], "allow_private": True},
+        reads_pairs=True,
+        absent_options={
+            "labels": ["negative", "positive"],
+            "allow_private": True,
+            "settings": {"retries": 1, "backoff": 0.01},
+        },
+    )
+
+
+def https(folder: Path) -> Case:
+    """Without a certificate of its own the test has no server to ask with encryption: the adapter is the same."""
+    return http(folder)
+
+
 CASES: Mapping[str, Callable[[Path], Case]] = {
     "builtin": builtin,
     "huggingface": huggingface,
@@ -157,5 +199,9 @@ CASES: Mapping[str, Callable[[Path], Case]] = {
     "sklearn": sklearn,
     "sklearn-margins": sklearn_margins,
     "sklearn-pickle": sklearn_pickle,
+    "http": http,
+    "https": https,
+    "onnx": onnx,
+    "onnx-quantised": onnx_quantised,
 }
 """The cases by name; what a name begins with is the scheme of its adapter."""
