@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -65,6 +66,36 @@ def scores(body: Any) -> Any:
     """The default answer: class probabilities of the victim."""
     inputs = [item if isinstance(item, str) else tuple(item) for item in body["texts"]]
     return {"scores": VICTIM.predict_proba(inputs).tolist()}
+
+
+def chat_answer(
+    *, logprobs: bool, say: Callable[[str], str] = str, usage: bool = True, price_tokens: int = 100
+) -> Answer:
+    """Answers like a chat model of OpenAI's API that classifies as the victim does.
+
+    Parameters
+    ----------
+    logprobs
+        Whether it shows log-probabilities when it is asked for them.
+    say
+        What it says for the name of a class.
+    usage, price_tokens
+        Whether it counts tokens, and how many a request has.
+    """
+
+    def answer(body: Any) -> Any:
+        text = body["messages"][-1]["content"].rpartition("Text: ")[2]
+        negative, positive = VICTIM.predict_proba([text])[0]
+        label = "positive" if positive > negative else "negative"
+        choice: dict[str, Any] = {"index": 0, "message": {"role": "assistant", "content": say(label)}}
+        if logprobs and body.get("logprobs"):
+            tokens = {" pos": 0.98 * positive, "neg": 0.98 * negative, "maybe": 0.02}
+            top = [{"token": token, "logprob": math.log(max(chance, 1e-30))} for token, chance in tokens.items()]
+            choice["logprobs"] = {"content": [{"token": say(label)[:3], "top_logprobs": top}]}
+        counted = {"usage": {"prompt_tokens": price_tokens, "completion_tokens": 1}} if usage else {}
+        return {"model": body["model"], "choices": [choice], "system_fingerprint": "fp_1", **counted}
+
+    return answer
 
 
 class Server:

@@ -24,6 +24,7 @@ from random import Random
 from typing import Literal
 
 from stockade.attacks.constraints import Similarity
+from stockade.attacks.decision import Moves
 from stockade.attacks.greedy import descending, importance
 from stockade.attacks.word_attack import EVERY_WORD_TRIED, WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
@@ -136,6 +137,24 @@ class BertAttack(WordAttack):
             if gains[best] > gain:
                 current, gain = candidates[best], gains[best]
         return Outcome.failed(EVERY_WORD_TRIED, current)
+
+    async def moves(self, example: Example, rng: Random) -> Moves:
+        """For models without scores: any word, with what the masked LM would also write there."""
+        free = self.unlimited()
+        words = changeable(example, self.stop_words)
+        once = await Predict(example.text, self.guesses) if words else []
+
+        async def candidates(now: Text, index: int) -> Sequence[Text]:
+            guesses = await Predict(now, self.guesses) if self.read_again and now.edits else once
+            return await free._candidates(now, index, guesses[index])
+
+        return Moves(
+            words=words,
+            candidates=candidates,
+            allowed=changes_allowed(example, self.max_changed, round_up=self.round_up),
+            constraint=free.limits(None if self.threshold is None else Similarity("cosine", self.threshold)),
+            repair_articles=self.repair_articles,
+        )
 
     async def _candidates(self, text: Text, index: int, pieces: Pieces) -> Sequence[Text]:
         word = text.words[index]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from random import Random
+from typing import cast
 
+from stockade.attacks.decision import DecisionBased, search_by_labels
 from stockade.attacks.watch import Watch
 from stockade.core.attacked_translation import TranslationExample
 from stockade.core.errors import SearchStopped, StockadeError
@@ -45,6 +47,8 @@ class Trial:
         How many candidates the search scored.
     failed_queries : int
         How many of its queries the model failed on.
+    decision_based : bool
+        Whether the search followed labels alone, because the model has no scores.
     """
 
     status: Status
@@ -58,6 +62,7 @@ class Trial:
     flip_share: float | None = None
     tried: int = 0
     failed_queries: int = 0
+    decision_based: bool = False
 
 
 async def attack_example(
@@ -68,6 +73,7 @@ async def attack_example(
     deterministic: bool = True,
     max_words: int | None = None,
     clean_draw: Draw | None = None,
+    label_only: bool = False,
 ) -> Trial:
     """Attack one example and confirm the result.
 
@@ -88,6 +94,8 @@ async def attack_example(
         Texts of more words are recorded as errors.
     clean_draw : Draw, optional
         Names the random choices of the answer to the clean text.
+    label_only : bool
+        Whether the model has no scores: an attack that has a decision-based variant then uses it.
     """
     if max_words is not None and len(example.text) > max_words:
         return Trial("error", f"the text has {len(example.text):,} words, more than the limit of {max_words:,}")
@@ -108,9 +116,13 @@ async def attack_example(
     if not visible:
         return Trial("failed", "the model reads no word of the text", clean)
     example = example if len(visible) == len(example.text) else replace(example, visible=visible)
-    watch = Watch(attack.search(example, rng))
+    by_labels = label_only and isinstance(attack, DecisionBased)
+    search = (
+        attack.search(example, rng) if not by_labels else search_by_labels(cast(DecisionBased, attack), example, rng)
+    )
+    watch = Watch(search)
     trial = await _searched(example, watch, clean, 1 if deterministic else DRAWS)
-    return replace(trial, tried=watch.tried, failed_queries=watch.failed)
+    return replace(trial, tried=watch.tried, failed_queries=watch.failed, decision_based=by_labels)
 
 
 async def _searched(example: Example, watch: Watch, clean: Scores, draws: int) -> Trial:

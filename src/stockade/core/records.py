@@ -69,6 +69,8 @@ class Record:
     """How many queries the model failed on; the search went on without those texts."""
     truncated_words: int = 0
     """Words that the model read in the original and that longer or inserted words have pushed out of its window."""
+    decision_based: bool = False
+    """Whether the search followed labels alone, because the model has no scores."""
 
     @property
     def untried(self) -> bool:

@@ -3,6 +3,7 @@
 | model | adapter |
 |---|---|
 | `builtin:NAME` | `builtin`: a classifier that comes with the installation |
+| `chat:URL#MODEL` | `chat`: a chat model that is asked to name a class |
 | `ensemble:A,B,…` | `ensemble`: the mean of the logits of several models |
 | a folder, a hub name, `(model, tokenizer)`, a text-classification pipeline | `huggingface` |
 | `https://…`, `http://…` | `https`, `http`: a service that answers batches of texts |
@@ -32,6 +33,7 @@ from stockade.core.registry import home_of, load_class
 
 _ADAPTERS = {
     "builtin": "stockade.models.builtin:BuiltinAdapter",
+    "chat": "stockade.models.chat:ChatAdapter",
     "ensemble": "stockade.models.ensemble:EnsembleAdapter",
     "huggingface": "stockade.models.pretrained:HuggingFaceAdapter",
     "http": "stockade.models.http_service:HttpAdapter",

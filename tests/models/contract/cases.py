@@ -11,7 +11,7 @@ import pytest
 
 from tests.models.conftest import tiny_bert, tiny_tokenizer
 from tests.models.onnx_kit import make_folder
-from tests.services.server import Server, running
+from tests.services.server import Server, chat_answer, running
 
 TEXTS = ("a great film", "a bad film", "the film was great and not bad", "great great", "film")
 LABELLED = [(text, int("great" in text)) for text in TEXTS]
@@ -190,6 +190,29 @@ def https(folder: Path) -> Case:
     return http(folder)
 
 
+def chat(folder: Path) -> Case:
+    server = running(Server(chat_answer(logprobs=True)))
+    return _of_chat(server, {})
+
+
+def chat_labels(folder: Path) -> Case:
+    server = running(Server(chat_answer(logprobs=False)))
+    return _of_chat(server, {"logprobs": "off"})
+
+
+def _of_chat(server: Server, settings: Mapping[str, Any]) -> Case:
+    options = {"labels": ["negative", "positive"], "allow_private": True}
+    base = server.url.removesuffix("/predict")
+    return Case(
+        reference=f"chat:{base}/v1#small",
+        other=f"chat:{base}/v1#large",
+        absent="chat:http://127.0.0.1:9/v1#small",
+        options={**options, "settings": dict(settings)},
+        names_classes=False,
+        absent_options={**options, "settings": {**settings, "retries": 1, "backoff": 0.01}},
+    )
+
+
 CASES: Mapping[str, Callable[[Path], Case]] = {
     "builtin": builtin,
     "huggingface": huggingface,
@@ -199,6 +222,8 @@ CASES: Mapping[str, Callable[[Path], Case]] = {
     "sklearn": sklearn,
     "sklearn-margins": sklearn_margins,
     "sklearn-pickle": sklearn_pickle,
+    "chat": chat,
+    "chat-labels": chat_labels,
     "http": http,
     "https": https,
     "onnx": onnx,

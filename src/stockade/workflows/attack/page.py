@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from stockade.core.records import Status
+from stockade.experiment.usage import usage_sentence
 from stockade.report.charts import Series, plot_histogram, plot_rows
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code, texts_and_manifests
 from stockade.report.examples import CHANGED, QUERIES, SIMILARITY, Example, Examples, Filter, record_example
@@ -77,10 +78,16 @@ def _title(results: Sequence[AttackResult]) -> str:
     if not measured:
         return "No text was attacked"
     rate, result, attack = max(measured, key=lambda entry: entry[0])
+    variant = _variant(result.summary["attacks"][attack])
     what = "texts" if all(result.labelled for result in results) else "predictions"
     verb = "fools" if what == "texts" else "changes"
     of_run = f" of {result.name}" if len(results) > 1 else ""
-    return f"{attack} {verb} {plain_percent(rate, 0)} of the {what}{of_run}"
+    return f"{attack}{variant} {verb} {plain_percent(rate, 0)} of the {what}{of_run}"
+
+
+def _variant(numbers: Mapping[str, Any]) -> str:
+    """Which search it was, if it is not the published one."""
+    return " (decision-based)" if numbers.get("decision_based") else ""
 
 
 def _effort(results: Sequence[AttackResult]) -> Iterator[Block]:
@@ -161,6 +168,8 @@ def _numbers(result: AttackResult, several: bool) -> Iterator[Block]:
         ("Model ", code(summary["model"]), " on ", code(summary["data"]), f", {summary['examples']:,} texts."),
         kind="aside",
     )
+    if "usage" in summary:
+        yield Note(usage_sentence(summary["usage"]), kind="aside")
     yield summary_table([result], caption=(_HOW_TO_READ if result.labelled else _UNLABELLED).format(scale=scale))
     if 1 < len(result.labels) <= _MOST_CLASSES and result.labelled:
         yield class_table(result)
@@ -181,8 +190,8 @@ def finding(result: AttackResult, attack: str) -> str:
     rate = numbers["success_rate"]
     fooled = "texts fooled" if result.labelled else "predictions changed"
     sentence = (
-        f"{attack}: {numbers['succeeded']:,} of {numbers['attacked']:,} {fooled} ({100 * rate['value']:.0f} %, "
-        f"95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %)."
+        f"{attack}{_variant(numbers)}: {numbers['succeeded']:,} of {numbers['attacked']:,} {fooled} "
+        f"({100 * rate['value']:.0f} %, 95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %)."
     )
     if result.labelled:
         sentence += f" Robust accuracy {100 * numbers['robust_accuracy']['value']:.0f} %."
@@ -190,6 +199,8 @@ def finding(result: AttackResult, attack: str) -> str:
     if changed:
         words = median(changed)
         sentence += f" Median {words:g} word{'' if words == 1 else 's'} changed."
+    if numbers.get("decision_based"):
+        sentence += " The model only names classes, so the search followed its labels."
     return sentence
 
 
@@ -209,7 +220,7 @@ def summary_table(results: Sequence[AttackResult], names: Sequence[str] | None =
 def _cells(attack: str, numbers: Mapping[str, Any]) -> tuple[str, ...]:
     robust = numbers["robust_accuracy"]
     return (
-        attack,
+        attack + _variant(numbers),
         f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
         percent(numbers["clean_accuracy"]),
         "not attacked" if mostly_untried(numbers["untried"], numbers["attacked"]) else percent(robust),

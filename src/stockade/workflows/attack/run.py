@@ -11,7 +11,7 @@ from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.errors import ModelError, RunError, unknown_name
 from stockade.core.example import PREDICTED, Example, Scores
-from stockade.core.protocols import ClassBoundAttack, Classifier
+from stockade.core.protocols import ClassBoundAttack, Classifier, is_label_only
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng, derive_seed
 from stockade.datasets.examples import ExampleSet, UnlabelledExample, UnlabelledSet, prepare_texts
@@ -27,6 +27,7 @@ from stockade.experiment.pool import DataPool, ModelPool
 from stockade.experiment.progress import Runtime
 from stockade.experiment.result import Workflow
 from stockade.experiment.store import ResultStore
+from stockade.experiment.usage import metered
 from stockade.experiment.workspace import MANIFEST, begin, read_manifest
 from stockade.lexicon.neighbours import Neighbours, read_neighbours, use_neighbours
 from stockade.models.language import LanguageModels
@@ -100,7 +101,10 @@ def attack_examples(
     with begin(folder, spec, inputs, resume=resume) as workspace:
         result = AttackResult.of(workspace)
         try:
-            run_searches(workspace.store, classifier, examples, spec, runtime, queried=queried, neighbours=neighbours)
+            with metered(folder, classifier):
+                run_searches(
+                    workspace.store, classifier, examples, spec, runtime, queried=queried, neighbours=neighbours
+                )
             if spec.similarity:
                 measure_similarities(workspace.store, spec.attacks, CODEC, spec.language)
         finally:
@@ -127,7 +131,7 @@ def run_searches(
         budget = TokenBudget(runtime.batch_tokens, tuning_memory(innermost(model)))
         return make_scoring(model, budget, filling=filling, embedding=embedding)
 
-    scoring = scoring_of(classifier)
+    scoring, label_only = scoring_of(classifier), is_label_only(classifier if queried is None else queried)
     scheduler = Scheduler.for_classifier(
         scoring,
         runtime.concurrency,
@@ -142,7 +146,7 @@ def run_searches(
                 finished: set[str], attack: NamedAttack = attack
             ) -> Iterator[Search[tuple[int, tuple[Example, Trial]]]]:
                 for position, example in unfinished(_with_classes(examples), finished, runtime):
-                    yield _search(position, example, classifier.deterministic, spec, attack)
+                    yield _search(position, example, classifier.deterministic, label_only, spec, attack)
 
             def encoded(
                 ended: Finished[Any], outcome: tuple[Example, Trial], key: str = attack.key
@@ -162,7 +166,7 @@ def _with_classes(examples: ExampleSet | UnlabelledSet) -> Iterator[Example]:
 
 
 def _search(
-    position: int, example: Example, deterministic: bool, spec: AttackSpec, attack: NamedAttack
+    position: int, example: Example, deterministic: bool, label_only: bool, spec: AttackSpec, attack: NamedAttack
 ) -> Search[tuple[int, tuple[Example, Trial]]]:
     async def trial() -> tuple[int, tuple[Example, Trial]]:
         outcome = await attack_example(
@@ -172,6 +176,7 @@ def _search(
             deterministic=deterministic,
             max_words=spec.max_words,
             clean_draw=clean_draw(spec.seed, example.id),
+            label_only=label_only,
         )
         return position, (example, outcome)
 
@@ -211,6 +216,7 @@ def make_record(
         tried=trial.tried,
         failed_queries=trial.failed_queries,
         truncated_words=trial.truncated_words,
+        decision_based=trial.decision_based,
     )
 
 
