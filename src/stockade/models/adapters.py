@@ -9,6 +9,8 @@
 | `https://…`, `http://…` | `https`, `http`: a service that answers batches of texts |
 | `onnx:FOLDER` | `onnx`: an ONNX model and its tokenizer |
 | `sklearn:FILE` | `sklearn`: a scikit-learn pipeline saved with skops, joblib or pickle |
+| `zero-shot:FOLDER` | `zero-shot`: a model of natural language inference, asked about each label |
+| `spacy:FOLDER`, `fasttext:FILE` | `spacy`, `fasttext`: models of these libraries |
 | `python:package.module:attribute`, a function, an estimator with `predict_proba`, a `Classifier` | `python` |
 
 An adapter is known by its scheme, the word before the colon of `SCHEME:…`, and asked by its `matches` about names
@@ -36,10 +38,13 @@ _ADAPTERS = {
     "chat": "stockade.models.chat:ChatAdapter",
     "ensemble": "stockade.models.ensemble:EnsembleAdapter",
     "huggingface": "stockade.models.pretrained:HuggingFaceAdapter",
+    "fasttext": "stockade.models.fasttext_file:FastTextAdapter",
     "http": "stockade.models.http_service:HttpAdapter",
     "https": "stockade.models.http_service:HttpAdapter",
     "onnx": "stockade.models.onnx_runtime:OnnxAdapter",
     "sklearn": "stockade.models.scikit_learn:SklearnAdapter",
+    "spacy": "stockade.models.spacy_textcat:SpacyAdapter",
+    "zero-shot": "stockade.models.zero_shot:ZeroShotAdapter",
     "python": "stockade.models.python:PythonAdapter",
 }
 """The adapters of the package, in the order in which they are asked about objects."""

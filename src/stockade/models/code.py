@@ -12,7 +12,7 @@ from stockade.models.adapters import MODEL_ADAPTERS
 from stockade.models.ensemble_reference import single_models
 
 _PYTHON, _SKLEARN = "python:", "sklearn:"
-_ONLY_DATA = ("builtin", "ensemble", "huggingface", "onnx", "sklearn")
+_ONLY_DATA = ("builtin", "ensemble", "huggingface", "onnx", "sklearn", "zero-shot")
 """Adapters that read data and never run what a reference names, unless pickles or remote code are allowed."""
 _CODE = ("*.py", "*.bin", "*.pt", "*.pth", "*.ckpt")
 _CHOOSING = ("config.json", "tokenizer_config.json")
@@ -74,7 +74,7 @@ def _files(model: str) -> list[Path]:
     if model.startswith(_SKLEARN):
         file = Path(model.removeprefix(_SKLEARN)).expanduser()
         return [file] if file.is_file() else []
-    folder = Path(model.removeprefix("huggingface:")).expanduser()
+    folder = Path(model.removeprefix("huggingface:").removeprefix("zero-shot:")).expanduser()
     try:
         code = sorted({path for pattern in _CODE for path in folder.glob(pattern) if path.is_file()})
     except (OSError, ValueError):  # a name of the hub that is no path

@@ -213,6 +213,59 @@ def _of_chat(server: Server, settings: Mapping[str, Any]) -> Case:
     )
 
 
+def zero_shot(folder: Path) -> Case:
+    names = {0: "contradiction", 1: "neutral", 2: "entailment"}
+    for name, seed in (("a", 0), ("b", 0.1)):
+        tiny_bert(num_labels=3, id2label=names, classifier_dropout=seed).save_pretrained(folder / name)
+        tiny_tokenizer().save_pretrained(folder / name)
+    return Case(
+        reference=f"zero-shot:{folder / 'a'}",
+        other=f"zero-shot:{folder / 'b'}",
+        absent=f"zero-shot:{folder / 'c'}",
+        options={"labels": ["bad", "great"], "settings": {"hypothesis": "the film was {label}"}},
+        tolerance=1e-5,
+        names_classes=False,
+    )
+
+
+def spacy(folder: Path) -> Case:
+    library = pytest.importorskip("spacy", reason="spacy is not installed")
+    from spacy.training import Example
+
+    for name, rounds in (("a", 8), ("b", 9)):
+        library.util.fix_random_seed(0)
+        pipeline = library.blank("en")
+        words = {"@architectures": "spacy.TextCatBOW.v3", "exclusive_classes": True, "ngram_size": 1}
+        part = pipeline.add_pipe("textcat", config={"model": {**words, "no_output_layer": False, "length": 1024}})
+        for label in ("negative", "positive"):
+            part.add_label(label)
+        cats = [{"negative": float(not good), "positive": float(good)} for _, good in LABELLED]
+        examples = [
+            Example.from_dict(pipeline.make_doc(text), {"cats": row}) for text, row in zip(TEXTS, cats, strict=True)
+        ]
+        optimizer = pipeline.initialize(lambda: examples)  # noqa: B023
+        for _ in range(rounds):
+            pipeline.update(examples, sgd=optimizer)
+        pipeline.to_disk(folder / name)
+    return Case(
+        reference=f"spacy:{folder / 'a'}", other=f"spacy:{folder / 'b'}", absent=f"spacy:{folder / 'c'}", tolerance=1e-5
+    )
+
+
+def fasttext(folder: Path) -> Case:
+    library = pytest.importorskip("fasttext", reason="fasttext is not installed")
+    rows = [f"__label__{'positive' if good else 'negative'} {text}" for text, good in LABELLED]
+    (folder / "train.txt").write_text("\n".join(rows * 5))
+    for name, rounds in (("a", 10), ("b", 11)):
+        model = library.train_supervised(str(folder / "train.txt"), epoch=rounds, dim=4, thread=1, verbose=0, lr=0.5)
+        model.save_model(str(folder / f"{name}.bin"))
+    return Case(
+        reference=f"fasttext:{folder / 'a.bin'}",
+        other=f"fasttext:{folder / 'b.bin'}",
+        absent=f"fasttext:{folder / 'c.bin'}",
+    )
+
+
 CASES: Mapping[str, Callable[[Path], Case]] = {
     "builtin": builtin,
     "huggingface": huggingface,
@@ -228,5 +281,8 @@ CASES: Mapping[str, Callable[[Path], Case]] = {
     "https": https,
     "onnx": onnx,
     "onnx-quantised": onnx_quantised,
+    "zero-shot": zero_shot,
+    "spacy": spacy,
+    "fasttext": fasttext,
 }
 """The cases by name; what a name begins with is the scheme of its adapter."""
