@@ -99,8 +99,8 @@ class FastTextClassifier:
         sums = rows.sum(axis=1, keepdims=True)
         if (np.abs(sums - 1) > _TOLERANCE).any():
             raise ModelError(
-                f"The probabilities of {self._path} sum to {sums.max():.3g}, expected 1: its classes do not exclude each "
-                "other."
+                f"The probabilities of {self._path} sum to {sums.max():.3g}, expected 1: its classes do not "
+                "exclude each other."
             )
         if self.label_only:
             rows = np.eye(len(self.labels))[rows.argmax(axis=1)].reshape(rows.shape)
