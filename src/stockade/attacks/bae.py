@@ -99,6 +99,10 @@ class BAE(WordAttack):
     stop_words: StopList = "none"
     score_first: bool = False
 
+    def english(self) -> set[str]:
+        """A masked LM, a sentence encoder and, unless told otherwise, parts of speech."""
+        return WordAttack.english(self) | {"masked-lm", "encoder"} | ({"pos"} if self.same_pos else set())
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
         words = changeable(example, self.stop_words)

@@ -110,6 +110,12 @@ class BertAttack(WordAttack):
     max_changed: float | None = 0.4
     round_up: bool = False
 
+    def english(self) -> set[str]:
+        """A masked LM; antonyms and a sentence encoder where they are asked."""
+        antonyms = {"wordnet": {"wordnet"}, "vectors": {"neighbours"}}.get(self.antonyms, set())
+        encoder = set() if self.threshold is None else {"encoder"}
+        return WordAttack.english(self) | {"masked-lm"} | antonyms | encoder
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
         words = changeable(example, self.stop_words)

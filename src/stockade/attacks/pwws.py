@@ -91,6 +91,10 @@ class PWWS(WordAttack):
             return {}
         return {"entities": table_hash(self.entities), "entity_finder": finder_name()}
 
+    def english(self) -> set[str]:
+        """Synonyms, and their parts of speech."""
+        return WordAttack.english(self) | {"wordnet"} | ({"pos"} if self.same_pos != "any" else set())
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
         words = changeable(example, self.stop_words)

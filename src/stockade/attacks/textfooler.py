@@ -117,6 +117,10 @@ class TextFooler(WordAttack):
     score_first: bool = True
     accept: Accept = "improves"
 
+    def english(self) -> set[str]:
+        """Neighbours, a sentence encoder and, unless told otherwise, parts of speech."""
+        return WordAttack.english(self) | {"neighbours", "encoder"} | ({"pos"} if self.same_pos else set())
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         text, neighbours = example.text, load_neighbours()
         words = changeable(example, self.stop_words)

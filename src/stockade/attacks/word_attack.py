@@ -53,6 +53,11 @@ class WordAttack:
     constraint: Constraint | None = None
     repair_articles: bool = False
 
+    def english(self) -> set[str]:
+        """What it reads that is there for English alone (`attacks/languages.py`): here, what the constraint reads."""
+        constraint = "" if self.constraint is None else str(self.constraint)
+        return {name for name, part in (("pos", "same-pos"), ("encoder", "similarity(")) if part in constraint}
+
     def unlimited(self) -> Self:
         """The same attack with any number of changed words, for a search that takes changes back in the end."""
         return replace(self, max_changed=None)

@@ -27,6 +27,7 @@ _COLUMNS = (
     ),
     click.option("--encoding", help="The encoding of a text file, such as latin-1.  [default: utf-8]"),
     click.option("--delimiter", help="Between the cells of a csv file, such as ; or tab.  [default: by extension]"),
+    click.option("--language", metavar="CODE", help="The language of the texts, such as de.  [default: en]"),
     click.option("--skip-bad-rows", is_flag=True, help="Leave out rows that cannot be read, and say how many."),
 )
 _OUTPUTS = (
@@ -190,6 +191,7 @@ def data_options(options: Mapping[str, Any]) -> DataOptions:
         encoding=options["encoding"],
         delimiter=options["delimiter"],
         skip_bad_rows=options["skip_bad_rows"],
+        language=options["language"],
     )
 
 

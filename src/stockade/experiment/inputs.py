@@ -50,6 +50,8 @@ class DataOptions:
         Leave out rows that cannot be read, and report how many, instead of ending with the first.
     source_column, target_column
         The columns of parallel sentences, for translators; guessed if None.
+    language
+        The language of the texts, such as "de"; English if None. Attacks that need English resources refuse another.
     """
 
     text_column: str | None = None
@@ -61,6 +63,7 @@ class DataOptions:
     skip_bad_rows: bool = False
     source_column: str | None = None
     target_column: str | None = None
+    language: str | None = None
 
     def load(self, data: object, *, empty_texts: bool = False, needs_labels: bool = True) -> DataSource:
         """The rows of `data`, which is a reference or an object that `st.load_data` takes."""

@@ -7,9 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+from stockade.attacks.languages import check_language, is_english
 from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
-from stockade.core.errors import ModelError, RunError, unknown_name
+from stockade.core.errors import ModelError, ResourceMissing, RunError, unknown_name
 from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.protocols import ClassBoundAttack, Classifier, is_label_only
 from stockade.core.records import Record
@@ -36,6 +37,9 @@ from stockade.workflows.attack.common import measure_similarities, store_searche
 from stockade.workflows.attack.result import CODEC, AttackResult
 from stockade.workflows.attack.spec import AttackSpec
 from stockade.workflows.attack.summary import ASKED_TWICE
+
+_READ_FOR_SCRIPT = 50
+"""How many texts are looked at for their script."""
 
 
 def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> AttackResult:
@@ -87,6 +91,7 @@ def attack_examples(
     neighbours
         The table of word neighbours that attacks use; None is the one that comes with the package.
     """
+    _check_language(spec, examples, neighbours)
     unsteady = _unsteady(folder, resume, classifier, examples)
     inputs = {
         "model": {**describe_model(spec.model, classifier), **({"unsteady": unsteady} if unsteady else {})},
@@ -218,6 +223,23 @@ def make_record(
         truncated_words=trial.truncated_words,
         decision_based=trial.decision_based,
     )
+
+
+def _check_language(spec: AttackSpec, examples: ExampleSet | UnlabelledSet, neighbours: Neighbours | None) -> None:
+    """Refuse attacks, and a measure of similarity, that need what is not there for the language of the data."""
+    brought = {
+        name
+        for name, value in (("masked-lm", spec.mlm), ("encoder", spec.encoder), ("neighbours", neighbours))
+        if value is not None
+    }
+    few = islice(cast("Iterable[Example | UnlabelledExample]", examples), _READ_FOR_SCRIPT)
+    language = spec.data_options.language
+    check_language(spec.attacks, (str(example.text) for example in few), language, brought)
+    if spec.similarity and "encoder" not in brought and not is_english(language):
+        raise ResourceMissing(
+            f"The similarity of successes is measured by an English sentence encoder, and the data are in {language} "
+            "(--language). Name one for that language with --encoder, or leave it out with --no-similarity."
+        )
 
 
 def _unsteady(folder: Path, resume: bool, classifier: Classifier, examples: ExampleSet | UnlabelledSet) -> int:
