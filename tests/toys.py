@@ -43,6 +43,17 @@ class WeightVictim:
 
 
 @dataclass
+class LabelVictim(WeightVictim):
+    """A victim of weights that only names the class, and says so."""
+
+    label_only: bool = True
+
+    def predict_proba(self, inputs: Sequence[TextInput]) -> Probabilities:
+        rows = super().predict_proba(inputs)
+        return np.eye(2)[rows.argmax(axis=1)].reshape(len(inputs), 2)
+
+
+@dataclass
 class TableVictim(WeightVictim):
     """Two classes; the probability of "positive" stands in a table of texts, `otherwise` for those not in it."""
 

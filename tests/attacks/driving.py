@@ -6,7 +6,14 @@ from dataclasses import dataclass
 
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.example import Example
-from stockade.core.protocols import Attack, Classifier, Filling, MaskedLanguageModel, SentenceEncoder
+from stockade.core.protocols import (
+    Attack,
+    Classifier,
+    Filling,
+    MaskedLanguageModel,
+    SentenceEncoder,
+    is_label_only,
+)
 from stockade.core.seeds import derive_rng
 from stockade.core.text import Text
 from stockade.engine.language import EmbeddingService, FillingService
@@ -41,7 +48,8 @@ def attack(
     example = Example("0", Text.parse(string), label, target)
 
     async def start() -> Trial:
-        return await attack_example(attack, example, derive_rng(seed, "0", "test"))
+        rng = derive_rng(seed, "0", "test")
+        return await attack_example(attack, example, rng, label_only=is_label_only(victim))
 
     scheduler = Scheduler.for_classifier(
         ScoringService(victim),

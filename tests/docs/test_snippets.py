@@ -29,6 +29,7 @@ SLOW_SNIPPETS = {
 ATTENTION = "minutes per text: every word of the vocabulary is tried; tests/studies/attention runs it on small models"
 SNIPPETS_NOT_RUN = {"docs/studies.md#3": ATTENTION}
 COMMANDS_NOT_RUN = {
+    r"attack (sklearn|onnx|https?|chat|zero-shot|spacy|fasttext):.*": "tests/models/contract runs every adapter",
     r"attack … .*": "an ellipsis",
     r"study attention .*": ATTENTION,
     r"study bae --resume .*--rating.*": "needs people who rate; tests/studies/bae/test_rating_sheet.py fills sheets in",

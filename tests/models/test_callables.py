@@ -68,7 +68,7 @@ def test_every_usual_shape_is_read_as_the_same_probabilities(answer: Any) -> Non
         (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
         ([[0.5, 0.5], [1.0]], "no table of numbers"),
         (["positive", "negative"], r"names of classes \(found: 'positive'\), expected a row of class probabilities"),
-        (np.array(["positive", "negative"]), "answer with 1 for the class it names and 0 for the others"),
+        (np.array(["positive", "negative"]), r"declare that with outputs=.labels. / --outputs labels"),
         (None, "Is a return missing"),
         ((row for row in ROWS), r"generator.*put list\(\.\.\.\) around it"),
         ([{"label": "1", "score": 0.7}, {"label": "0", "score": 0.9}], "top_k=None"),

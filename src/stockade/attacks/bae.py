@@ -30,6 +30,7 @@ from random import Random
 from typing import Any, Literal
 
 from stockade.attacks.constraints import Reference, SamePos, Similarity
+from stockade.attacks.decision import Moves
 from stockade.attacks.greedy import descending, take_step
 from stockade.attacks.similarity import Scale
 from stockade.attacks.word_attack import EVERY_WORD_TRIED, WordAttack, changeable, changes_allowed
@@ -98,6 +99,10 @@ class BAE(WordAttack):
     stop_words: StopList = "none"
     score_first: bool = False
 
+    def english(self) -> set[str]:
+        """A masked LM, a sentence encoder and, unless told otherwise, parts of speech."""
+        return WordAttack.english(self) | {"masked-lm", "encoder"} | ({"pos"} if self.same_pos else set())
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
         words = changeable(example, self.stop_words)
@@ -133,6 +138,26 @@ class BAE(WordAttack):
                     current, gain = step.best, step.gain
                     await Fallback(Outcome.failed(EVERY_WORD_TRIED, current))
         return Outcome.failed(EVERY_WORD_TRIED, current)
+
+    async def moves(self, example: Example, rng: Random) -> Moves:
+        """For models without scores: any word, with all operations of the mode as alternatives."""
+        free = self.unlimited()
+        operations = tuple(operation for stage in STAGES[self.mode] for operation in stage)
+        similarity = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
+        constraint = free.limits(SamePos(self.noun_verb_exchange) if self.same_pos else None, similarity)
+
+        async def candidates(now: Text, origin: int) -> Sequence[Text]:
+            index = now.position_of(origin)
+            tried = [] if index is None else await free._candidates(now, index, operations)
+            return await constraint.keep(tried, now, index) if constraint and tried and index is not None else tried
+
+        return Moves(
+            words=changeable(example, self.stop_words),
+            candidates=candidates,
+            allowed=None if self.max_changed is None else changes_allowed(example, self.max_changed),
+            constraint=free.limits(similarity),
+            repair_articles=self.repair_articles,
+        )
 
     async def _candidates(self, text: Text, index: int, operations: Sequence[Operation]) -> Sequence[Text]:
         """The texts that the masked LM proposes for the operations at a word; pieces of words are left out."""

@@ -24,6 +24,7 @@ from random import Random
 from typing import Literal
 
 from stockade.attacks.constraints import Similarity
+from stockade.attacks.decision import Moves
 from stockade.attacks.greedy import descending, importance
 from stockade.attacks.word_attack import EVERY_WORD_TRIED, WordAttack, changeable, changes_allowed
 from stockade.core.example import Example
@@ -109,6 +110,12 @@ class BertAttack(WordAttack):
     max_changed: float | None = 0.4
     round_up: bool = False
 
+    def english(self) -> set[str]:
+        """A masked LM; antonyms and a sentence encoder where they are asked."""
+        antonyms = {"wordnet": {"wordnet"}, "vectors": {"neighbours"}}.get(self.antonyms, set())
+        encoder = set() if self.threshold is None else {"encoder"}
+        return WordAttack.english(self) | {"masked-lm"} | antonyms | encoder
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
         words = changeable(example, self.stop_words)
@@ -137,6 +144,24 @@ class BertAttack(WordAttack):
                 current, gain = candidates[best], gains[best]
                 await Fallback(Outcome.failed(EVERY_WORD_TRIED, current))
         return Outcome.failed(EVERY_WORD_TRIED, current)
+
+    async def moves(self, example: Example, rng: Random) -> Moves:
+        """For models without scores: any word, with what the masked LM would also write there."""
+        free = self.unlimited()
+        words = changeable(example, self.stop_words)
+        once = await Predict(example.text, self.guesses) if words else []
+
+        async def candidates(now: Text, index: int) -> Sequence[Text]:
+            guesses = await Predict(now, self.guesses) if self.read_again and now.edits else once
+            return await free._candidates(now, index, guesses[index])
+
+        return Moves(
+            words=words,
+            candidates=candidates,
+            allowed=changes_allowed(example, self.max_changed, round_up=self.round_up),
+            constraint=free.limits(None if self.threshold is None else Similarity("cosine", self.threshold)),
+            repair_articles=self.repair_articles,
+        )
 
     async def _candidates(self, text: Text, index: int, pieces: Pieces) -> Sequence[Text]:
         word = text.words[index]

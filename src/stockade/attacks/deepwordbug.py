@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from stockade.attacks.decision import Moves
 from stockade.attacks.greedy import descending, greedy
 from stockade.attacks.misspellings import TRANSFORMS, Transform, levenshtein, misspell
 from stockade.attacks.word_attack import WordAttack, changeable, changes_allowed
@@ -97,6 +98,19 @@ class DeepWordBug(WordAttack):
             return await self._one_shot(example, order[:allowed], rng)
         spent = Spending(self.max_edit_distance)
         return await greedy(example, clean, order, lambda now, i: self._misspelled(now, i, spent, rng), allowed)
+
+    async def moves(self, example: Example, rng: Random) -> Moves:
+        """For models without scores: any word of two letters or more, misspelled in every way that is allowed."""
+        free = self.unlimited()
+        spent = Spending(self.max_edit_distance)
+        words = changeable(example, self.stop_words)
+        return Moves(
+            words=[index for index in words if len(example.text.words[index]) > 1],
+            candidates=lambda now, index: free._misspelled(now, index, spent, rng),
+            allowed=changes_allowed(example, self.max_changed),
+            constraint=free.limits(),
+            repair_articles=self.repair_articles,
+        )
 
     async def _importance(self, example: Example, clean: Scores, words: Sequence[int]) -> dict[int, float]:
         if self.scoring == "replace-1":

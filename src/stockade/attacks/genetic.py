@@ -112,6 +112,12 @@ class Genetic(WordAttack):
     max_changed: float | None = 0.2
     round_up: bool = False
 
+    def english(self) -> set[str]:
+        """Neighbours, or synonyms of the same part of speech, and a masked LM where it is asked."""
+        swaps = {"neighbours"} if self.candidates == "neighbours" else {"wordnet", "pos"}
+        asks = self.likely is not None or self.max_drop is not None
+        return WordAttack.english(self) | swaps | ({"masked-lm"} if asks else set())
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         sites = await self._sites(example)
         if not sites:

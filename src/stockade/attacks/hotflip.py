@@ -58,6 +58,10 @@ class HotFlip(WordAttack):
     same_pos: bool = True
     stop_words: StopList = "function"
 
+    def english(self) -> set[str]:
+        """Parts of speech, unless told otherwise."""
+        return WordAttack.english(self) | ({"pos"} if self.same_pos else set())
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         space = space_of(await Vocabulary())
         clean = (await Score([example.text], probe=True))[0]

@@ -27,6 +27,7 @@ from functools import lru_cache
 from random import Random
 from typing import Literal
 
+from stockade.attacks.decision import Moves
 from stockade.attacks.greedy import best_of, descending, greedy
 from stockade.attacks.word_attack import NOT_EVEN_ONE, WordAttack, changeable, changes_allowed
 from stockade.core.errors import DataError
@@ -90,6 +91,10 @@ class PWWS(WordAttack):
             return {}
         return {"entities": table_hash(self.entities), "entity_finder": finder_name()}
 
+    def english(self) -> set[str]:
+        """Synonyms, and their parts of speech."""
+        return WordAttack.english(self) | {"wordnet"} | ({"pos"} if self.same_pos != "any" else set())
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         text = example.text
         words = changeable(example, self.stop_words)
@@ -107,6 +112,19 @@ class PWWS(WordAttack):
         if self.choose_again:
             return await greedy(example, clean, order, lambda now, i: self._swaps(now, i, synonyms[i]), allowed)
         return await self._replace_in_order(example, [(i, best[i][0]) for i in order], allowed)
+
+    async def moves(self, example: Example, rng: Random) -> Moves:
+        """For models without scores: any word that has a synonym, with all of its synonyms."""
+        free = self.unlimited()
+        words = changeable(example, self.stop_words)
+        synonyms = self._synonyms(example.text, words) | await self._names(example, words)
+        return Moves(
+            words=[index for index in words if synonyms[index]],
+            candidates=lambda now, index: free._swaps(now, index, synonyms[index]),
+            allowed=changes_allowed(example, self.max_changed),
+            constraint=free.limits(),
+            repair_articles=self.repair_articles,
+        )
 
     async def _best_swaps(
         self, example: Example, clean: Scores, synonyms: dict[int, Sequence[str]]

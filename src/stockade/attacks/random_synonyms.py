@@ -40,6 +40,10 @@ class RandomSynonyms(WordAttack):
     def __post_init__(self) -> None:
         check_budget(self.budget)
 
+    def english(self) -> set[str]:
+        """Synonyms of the same part of speech."""
+        return WordAttack.english(self) | {"wordnet", "pos"}
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         synonyms = same_pos_synonyms(example.text.words, example.indices)
         order = [index for index, words in synonyms.items() if words]

@@ -30,6 +30,7 @@ from random import Random
 from typing import Literal
 
 from stockade.attacks.constraints import Reference, SamePos, Similarity
+from stockade.attacks.decision import Moves
 from stockade.attacks.greedy import descending, importance, take_step
 from stockade.attacks.similarity import Scale
 from stockade.attacks.word_attack import EVERY_WORD_TRIED, WordAttack, changeable, changes_allowed
@@ -116,6 +117,10 @@ class TextFooler(WordAttack):
     score_first: bool = True
     accept: Accept = "improves"
 
+    def english(self) -> set[str]:
+        """Neighbours, a sentence encoder and, unless told otherwise, parts of speech."""
+        return WordAttack.english(self) | {"neighbours", "encoder"} | ({"pos"} if self.same_pos else set())
+
     async def search(self, example: Example, rng: Random) -> Outcome:
         text, neighbours = example.text, load_neighbours()
         words = changeable(example, self.stop_words)
@@ -148,6 +153,26 @@ class TextFooler(WordAttack):
                 current, gain = step.best, step.gain
                 await Fallback(Outcome.failed(EVERY_WORD_TRIED, current))
         return Outcome.failed(EVERY_WORD_TRIED, current)
+
+    async def moves(self, example: Example, rng: Random) -> Moves:
+        """For models without scores: any word that has a neighbour, with those that keep part of speech and meaning."""
+        free = self.unlimited()
+        near, text = load_neighbours(), example.text
+        words = changeable(example, self.stop_words)
+        similarity = Similarity(self.scale, self.threshold, self.window, self.reference, self.short)
+        constraint = free.limits(SamePos(self.noun_verb_exchange) if self.same_pos else None, similarity)
+
+        async def candidates(now: Text, index: int) -> Sequence[Text]:
+            tried = free._candidates(now, index)
+            return await constraint.keep(tried, now, index) if constraint is not None and tried else tried
+
+        return Moves(
+            words=[i for i in words if near.neighbours(text.words[i], count=1, min_cosine=self.min_cosine)],
+            candidates=candidates,
+            allowed=changes_allowed(example, self.max_changed),
+            constraint=free.limits(similarity),
+            repair_articles=self.repair_articles,
+        )
 
     def _hidden(self, text: Text, index: int) -> Text:
         return text.delete(index) if self.hide == "delete" else text.replace(index, self.unknown)

@@ -13,19 +13,21 @@ published attack.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from random import Random
+from typing import Any, cast
 
 from stockade.attacks import repeatability
+from stockade.attacks.decision import DecisionBased, search_by_labels
 from stockade.attacks.repeatability import Repetition, not_fooled, repeat
 from stockade.attacks.watch import Watch
 from stockade.core.attacked_translation import TranslationExample
 from stockade.core.errors import SearchStopped, StockadeError
 from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.protocols import Attack
-from stockade.core.records import Status
+from stockade.core.records import Outcome, Status
 from stockade.core.text import Text
 from stockade.engine.requests import Confirm, Draw, Score, VisibleWords
 
@@ -94,6 +96,8 @@ class Trial:
         How many of its queries the model failed on.
     last_attempt : Text, optional
         What a search that failed had made of the text.
+    decision_based : bool
+        Whether the search followed labels alone, because the model has no scores.
     """
 
     status: Status
@@ -110,6 +114,7 @@ class Trial:
     tried: int = 0
     failed_queries: int = 0
     last_attempt: Text | None = None
+    decision_based: bool = False
 
 
 async def attack_example(
@@ -122,6 +127,7 @@ async def attack_example(
     goes_on: bool = True,
     max_words: int | None = None,
     clean_draw: Draw | None = None,
+    label_only: bool = False,
 ) -> Trial:
     """Attack one example and confirm the result.
 
@@ -148,6 +154,8 @@ async def attack_example(
         Texts of more words are recorded as errors.
     clean_draw : Draw, optional
         Names the random choices of the answer to the clean text.
+    label_only : bool
+        Whether the model has no scores: an attack that has a decision-based variant then uses it.
     """
     if max_words is not None and len(example.text) > max_words:
         return Trial("error", f"the text has {len(example.text):,} words, more than the limit of {max_words:,}")
@@ -168,7 +176,15 @@ async def attack_example(
     if not visible:
         return Trial("failed", "the model reads no word of the text", clean)
     example = example if len(visible) == len(example.text) else replace(example, visible=visible)
-    watch = Watch(lambda: attack.search(example, copy(rng)), None if deterministic else example.fooled)
+    by_labels = label_only and isinstance(attack, DecisionBased)
+
+    def search() -> Coroutine[Any, Any, Outcome]:
+        """The search, from its beginning each time."""
+        if by_labels:
+            return search_by_labels(cast(DecisionBased, attack), example, copy(rng))
+        return attack.search(example, copy(rng))
+
+    watch = Watch(search, None if deterministic else example.fooled)
     try:
         if deterministic:
             trial = await _confirmed(example, watch, clean)
@@ -180,7 +196,7 @@ async def attack_example(
         raise
     except Exception as error:  # a fault in one search must not cost the others
         trial = Trial("error", f"the attack raised {type(error).__name__}: {error}", clean)
-    return replace(trial, tried=watch.tried, failed_queries=watch.failed)
+    return replace(trial, tried=watch.tried, failed_queries=watch.failed, decision_based=by_labels)
 
 
 async def _confirmed(example: Example, watch: Watch, clean: Scores) -> Trial:

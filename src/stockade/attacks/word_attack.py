@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -51,6 +52,15 @@ class WordAttack:
     max_changed: float | None = None
     constraint: Constraint | None = None
     repair_articles: bool = False
+
+    def english(self) -> set[str]:
+        """What it reads that is there for English alone (`attacks/languages.py`): here, what the constraint reads."""
+        constraint = "" if self.constraint is None else str(self.constraint)
+        return {name for name, part in (("pos", "same-pos"), ("encoder", "similarity(")) if part in constraint}
+
+    def unlimited(self) -> Self:
+        """The same attack with any number of changed words, for a search that takes changes back in the end."""
+        return replace(self, max_changed=None)
 
     def written(self, candidates: Sequence[Text], before: Text, index: int) -> Sequence[Text]:
         """The candidates with their articles put right, if that is wanted."""

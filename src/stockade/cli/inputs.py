@@ -28,29 +28,38 @@ _COLUMNS = (
     ),
     click.option("--encoding", help="The encoding of a text file, such as latin-1.  [default: utf-8]"),
     click.option("--delimiter", help="Between the cells of a csv file, such as ; or tab.  [default: by extension]"),
+    click.option("--language", metavar="CODE", help="The language of the texts, such as de.  [default: en]"),
     click.option("--skip-bad-rows", is_flag=True, help="Leave out rows that cannot be read, and say how many."),
 )
 _OUTPUTS = (
     click.option("--labels", help="Class names in the order of the model's outputs, separated by commas."),
     click.option(
         "--outputs",
-        type=click.Choice(["probabilities", "logits"]),
-        default="probabilities",
-        help="What a callable returns.",
+        type=click.Choice(["probabilities", "logits", "labels"]),
+        help="What the model answers with.  [default: what its kind says, or probabilities]",
     ),
     click.option("--device", help="cpu, cuda, mps.  [default: the best there is]"),
     click.option(
         "--timeout",
         type=float,
         metavar="SECONDS",
-        help="How long a call of a python: model may take, in a process of its own.  [default: no limit]",
+        help="How long a call of a python: model, in a process of its own, or of a service may take.",
     ),
+    click.option(
+        "--setting",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A setting of this kind of model (docs/models.md), or @FILE for a TOML or JSON file of them; repeat.",
+    ),
+    click.option("--max-cost", type=float, help="The most that the queries of a model with prices may cost."),
 )
 _TRUST = (
     click.option("--allow-pickle", is_flag=True, help="Load weights that can run code. Only for files you trust."),
     click.option(
         "--trust-remote-code", is_flag=True, help="Run the code that comes with a model. Only for models you trust."
     ),
+    click.option("--allow-private", is_flag=True, help="Ask services at addresses of this machine or its network."),
 )
 _OPTIONS = (
     *_COLUMNS,
@@ -190,6 +199,7 @@ def data_options(options: Mapping[str, Any]) -> DataOptions:
         encoding=options["encoding"],
         delimiter=options["delimiter"],
         skip_bad_rows=options["skip_bad_rows"],
+        language=options["language"],
     )
 
 
@@ -222,6 +232,7 @@ def read_pairs(option: str, items: Collection[str]) -> dict[str, str]:
 def model_options(options: Mapping[str, Any]) -> ModelOptions:
     """How to load MODEL."""
     from stockade.experiment.inputs import ModelOptions
+    from stockade.models.settings import read_settings
 
     return ModelOptions(
         labels=label_names(options["labels"]),
@@ -230,6 +241,9 @@ def model_options(options: Mapping[str, Any]) -> ModelOptions:
         allow_pickle=options["allow_pickle"],
         trust_remote_code=options["trust_remote_code"],
         timeout=options["timeout"],
+        settings=read_settings(options["settings"]),
+        allow_private=options["allow_private"],
+        max_cost=options["max_cost"],
     )
 
 

@@ -92,3 +92,18 @@ def unknown_name(kind: str, name: str, existing: Iterable[str]) -> OptionError:
     near = prefixed or difflib.get_close_matches(name.lower(), names, n=1)
     hint = f' Did you mean "{near[0]}"?' if near else ""
     return OptionError(f'There is no {kind} "{name}" (found: {", ".join(names)}).{hint}')
+
+
+def missing_package(package: str, extra: str, owner: object) -> ResourceMissing:
+    """A `ResourceMissing` for an optional package.
+
+    Parameters
+    ----------
+    package
+        What is not installed.
+    extra
+        The extra of Stockade that brings it.
+    owner
+        What needs it.
+    """
+    return ResourceMissing(f'{owner} needs {package}, which is not installed: pip install "stockade[{extra}]".')

@@ -25,3 +25,5 @@ LARGEST_JSON = 1 << 28
 """Bytes of a JSON or TOML file: 256 MiB."""
 LARGEST_ARRAYS = 1 << 31
 """Bytes of a table of word vectors, after unpacking: 2 GiB."""
+LARGEST_ARCHIVE = 1 << 33
+"""Bytes of a saved model, after unpacking: 8 GiB."""

@@ -38,6 +38,20 @@ class Classifier(Protocol):
         """A row of class probabilities per text. A text is a string, or `(premise, hypothesis)`."""
 
 
+@runtime_checkable
+class LabelOnlyClassifier(Protocol):
+    """A classifier that says of itself whether it has no scores: a row is then 1 for a class and 0 for the others."""
+
+    @property
+    def label_only(self) -> bool:
+        """Whether it only names classes."""
+
+
+def is_label_only(classifier: object) -> bool:
+    """Whether a classifier has declared that it only names classes; one that says nothing has scores."""
+    return bool(getattr(classifier, "label_only", False))
+
+
 class Encoded(Protocol):
     """A tokenised text."""
 
@@ -284,6 +298,15 @@ class ParallelClassifier(Protocol):
 
     def start_worker(self) -> None:
         """Called once in each worker thread before its first batch."""
+
+
+@runtime_checkable
+class ServiceClassifier(ParallelClassifier, Protocol):
+    """A classifier that waits for somebody else: it is asked about so many texts a call, several calls at once."""
+
+    @property
+    def batch_rows(self) -> int:
+        """How many texts a call has."""
 
 
 @runtime_checkable

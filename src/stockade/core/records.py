@@ -92,6 +92,8 @@ class Record:
     """The text that a failed search ended with; None if it had changed nothing, or there was none."""
     last_attempt_premise: str | None = None
     """The premise that it ended with, if it was edited."""
+    decision_based: bool = False
+    """Whether the search followed labels alone, because the model has no scores."""
 
     @property
     def original_input(self) -> TextInput:

@@ -64,17 +64,21 @@ def with_trust(trust: Trust) -> None:
     _VOUCHED.set(trust)
 
 
-def check_vouched(reference: str) -> None:
-    """Refuse to import what a reference names, if only a folder that nobody vouches for names it.
+def check_vouched(reference: str, verb: str = "runs") -> None:
+    """Refuse to import, or to ask, what a reference names, if only a folder that nobody vouches for names it.
+
+    A service is told texts and secrets, so it is not asked because somebody else's folder says so.
 
     Parameters
     ----------
     reference
         A model reference such as `python:package.module:attribute`.
+    verb
+        What would be done with it: it "runs" code, or "asks" a service.
     """
     vouched = _VOUCHED.get()
     if vouched is not None and reference not in vouched.references:
-        raise untrusted(vouched.folder, f"runs {reference}")
+        raise untrusted(vouched.folder, f"{verb} {reference}")
 
 
 def untrusted(folder: Path, risk: str) -> RunError:
@@ -85,9 +89,10 @@ def untrusted(folder: Path, risk: str) -> RunError:
     folder
         Which folder.
     risk
-        What it would do, such as `runs python:victim:predict`.
+        What it would do, such as `runs python:victim:predict` or `asks https://…`.
     """
+    named = "that is code named" if not risk.startswith("asks") else "texts and secrets would go to a service named"
     return RunError(
-        f"{folder} {risk}: that is code named by the folder, not by you. Add --trust-run (trust=True in Python) "
+        f"{folder} {risk}: {named} by the folder, not by you. Add --trust-run (trust=True in Python) "
         "if you trust whoever made it, or give the model and the data again."
     )

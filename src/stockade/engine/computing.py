@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from stockade.core.errors import ModelError, ModelGone, NoAnswer, ScoringFailed
-from stockade.core.protocols import Classifier, EncodingClassifier, ParallelClassifier
+from stockade.core.protocols import Classifier, EncodingClassifier, ParallelClassifier, ServiceClassifier
 from stockade.core.text import TextInput
 from stockade.engine.batching import TokenBudget, cut_batches, estimated_tokens
 
 _BATCH_SECONDS = 1 / 32
 """A quick model is asked for as much at once as it computes in this time: nobody waits for a round of a few of them."""
+_SERVICE_TOKENS = 8
+"""Tokens of a text for a service, which is given eight rounds of its calls at once; texts are longer as a rule."""
 _ATTEMPTS = 3
 """How often a model is asked about a text that it raises on by itself: what fails may be a service that is busy."""
 
@@ -54,6 +56,7 @@ class Computing:
         self.encoder = classifier if isinstance(classifier, EncodingClassifier) else None
         self._budget = budget or TokenBudget()
         self._workers = classifier.workers if isinstance(classifier, ParallelClassifier) else 1
+        self._call_rows = classifier.batch_rows if isinstance(classifier, ServiceClassifier) else None
         self._pool: ThreadPoolExecutor | None = None
         self.rows = 0
         self.seconds = 0.0
@@ -61,6 +64,8 @@ class Computing:
     @property
     def batch_tokens(self) -> int:
         """A batch, or more where calls are dear or the model is quick; more for more than four workers."""
+        if self._call_rows is not None:
+            return self._call_rows * self._workers * _SERVICE_TOKENS
         dear, quick = 4 * self._budget.call_tokens, self._budget.tokens_within(_BATCH_SECONDS)
         return max(self._budget.tokens, round(dear), round(quick)) * max(1, self._workers // 4)
 
@@ -103,8 +108,8 @@ class Computing:
         answers: dict[int, Any] = {}
         padded = self.encoder is not None
         started = time.perf_counter()
-        if self._workers > 1 and self._budget.settled and len(items) > 1:
-            batches = list(cut_batches(lengths, self._budget, self._workers, padded=padded))
+        if self._call_rows is not None or (self._workers > 1 and self._budget.settled and len(items) > 1):
+            batches = self._batches(lengths, padded)
             computed = self._workforce().map(lambda indices: self._timed(items, lengths, indices, wanted), batches)
             for indices, rows in zip(batches, computed, strict=True):
                 answers.update(zip(indices, rows, strict=True))
@@ -113,6 +118,14 @@ class Computing:
                 answers.update(zip(indices, self._timed(items, lengths, indices, wanted), strict=True))
         self.charge(len(items), time.perf_counter() - started)
         return [answers[index] for index in range(len(items))]
+
+    def _batches(self, lengths: Sequence[int], padded: bool) -> list[list[int]]:
+        """Batches that are computed at the same time: as many texts as a call of a service has, or of like lengths."""
+        if self._call_rows is None:
+            return list(cut_batches(lengths, self._budget, self._workers, padded=padded))
+        share = -(-len(lengths) // self._workers)
+        rows = max(1, min(self._call_rows, share))
+        return [list(range(start, min(start + rows, len(lengths)))) for start in range(0, len(lengths), rows)]
 
     def _timed(
         self, items: Sequence[Any], lengths: Sequence[int], indices: Sequence[int], wanted: Computation

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stockade.core.errors import ModelError, OptionError, RunError
-from stockade.core.protocols import Classifier, EncodingClassifier, Fingerprinted
+from stockade.core.protocols import Classifier, EncodingClassifier, Fingerprinted, is_label_only
 from stockade.core.text import TextInput
 from stockade.datasets.examples import ExampleSet, UnlabelledSet
 from stockade.datasets.load import load_data
@@ -50,6 +50,8 @@ class DataOptions:
         Leave out rows that cannot be read, and report how many, instead of ending with the first.
     source_column, target_column
         The columns of parallel sentences, for translators; guessed if None.
+    language
+        The language of the texts, such as "de"; English if None. Attacks that need English resources refuse another.
     """
 
     text_column: str | None = None
@@ -61,6 +63,7 @@ class DataOptions:
     skip_bad_rows: bool = False
     source_column: str | None = None
     target_column: str | None = None
+    language: str | None = None
 
     def load(self, data: object, *, empty_texts: bool = False, needs_labels: bool = True) -> DataSource:
         """The rows of `data`, which is a reference or an object that `st.load_data` takes."""
@@ -97,7 +100,8 @@ class ModelOptions:
     labels
         Class names in the order of the model's outputs, for models that do not name them.
     outputs
-        What a callable returns: `"probabilities"` or `"logits"`.
+        What the model answers with: `"probabilities"`, `"logits"`, or `"labels"` for one that only names classes. If
+        None, what the kind of model says of itself, and probabilities where it says nothing.
     device
         `"cpu"`, `"cuda"`, `"mps"`; the best there is if None.
     allow_pickle
@@ -105,16 +109,25 @@ class ModelOptions:
     trust_remote_code
         Run the code that comes with a model. Only for models you trust.
     timeout
-        How many seconds a call of a Python model may take: it is asked in a process of its own, which is killed when it
-        takes longer. No limit if None.
+        How many seconds a call may take. A Python model is asked in a process of its own, which is killed when it takes
+        longer; None sets it no limit, and leaves services their own.
+    settings
+        What only models of one kind need, by name, such as the batch size of a service.
+    allow_private
+        Ask a service at an address of this machine or of a private network.
+    max_cost
+        The most that the queries of a model with prices may cost; the job then ends and can be resumed.
     """
 
     labels: Sequence[str] | None = None
-    outputs: str = "probabilities"
+    outputs: str | None = None
     device: str | None = None
     allow_pickle: bool = False
     trust_remote_code: bool = False
     timeout: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    allow_private: bool = False
+    max_cost: float | None = None
 
     @property
     def runs_code(self) -> bool:
@@ -131,6 +144,9 @@ class ModelOptions:
             allow_pickle=self.allow_pickle,
             trust_remote_code=self.trust_remote_code,
             timeout=self.timeout,
+            settings=self.settings,
+            allow_private=self.allow_private,
+            max_cost=self.max_cost,
         )
 
 
@@ -189,6 +205,7 @@ def describe_model(reference: object, classifier: Classifier) -> dict[str, Any]:
         "labels": list(classifier.labels),
         "deterministic": classifier.deterministic,
         "fingerprint": fingerprint_of(classifier),
+        **({"label_only": True} if is_label_only(classifier) else {}),
         **({"code": code} if code else {}),
         **({"defenses": defenses} if defenses else {}),
         **({"remarks": remarks} if remarks else {}),

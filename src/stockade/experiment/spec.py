@@ -30,7 +30,7 @@ from stockade.core.errors import OptionError, StockadeError
 from stockade.core.files import unreadable
 from stockade.defenses.registry import NamedDefense, make_defenses
 from stockade.experiment.inputs import DataOptions, ModelOptions, is_lost_object, reference_of
-from stockade.models.code import code_in
+from stockade.models.code import code_in, is_service
 from stockade.models.ensemble_reference import single_models
 from stockade.models.language import LanguageModels
 
@@ -220,7 +220,7 @@ class Spec(BaseModel):
             for text in _texts(value):
                 code = code_in(text)
                 if code is not None:
-                    return f"runs {code}"
+                    return f"{'asks' if is_service(code) else 'runs'} {code}"
         return None
 
 

@@ -3,8 +3,14 @@
 | model | adapter |
 |---|---|
 | `builtin:NAME` | `builtin`: a classifier that comes with the installation |
+| `chat:URL#MODEL` | `chat`: a chat model that is asked to name a class |
 | `ensemble:A,B,…` | `ensemble`: the mean of the logits of several models |
 | a folder, a hub name, `(model, tokenizer)`, a text-classification pipeline | `huggingface` |
+| `https://…`, `http://…` | `https`, `http`: a service that answers batches of texts |
+| `onnx:FOLDER` | `onnx`: an ONNX model and its tokenizer |
+| `sklearn:FILE` | `sklearn`: a scikit-learn pipeline saved with skops, joblib or pickle |
+| `zero-shot:FOLDER` | `zero-shot`: a model of natural language inference, asked about each label |
+| `spacy:FOLDER`, `fasttext:FILE` | `spacy`, `fasttext`: models of these libraries |
 | `python:package.module:attribute`, a function, an estimator with `predict_proba`, a `Classifier` | `python` |
 
 An adapter is known by its scheme, the word before the colon of `SCHEME:…`, and asked by its `matches` about names
@@ -17,11 +23,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from stockade.core.errors import ModelError, OptionError, unknown_name
 from stockade.core.protocols import Classifier
@@ -29,14 +35,22 @@ from stockade.core.registry import home_of, load_class
 
 _ADAPTERS = {
     "builtin": "stockade.models.builtin:BuiltinAdapter",
+    "chat": "stockade.models.chat:ChatAdapter",
     "ensemble": "stockade.models.ensemble:EnsembleAdapter",
     "huggingface": "stockade.models.pretrained:HuggingFaceAdapter",
+    "fasttext": "stockade.models.fasttext_file:FastTextAdapter",
+    "http": "stockade.models.http_service:HttpAdapter",
+    "https": "stockade.models.http_service:HttpAdapter",
+    "onnx": "stockade.models.onnx_runtime:OnnxAdapter",
+    "sklearn": "stockade.models.scikit_learn:SklearnAdapter",
+    "spacy": "stockade.models.spacy_textcat:SpacyAdapter",
+    "zero-shot": "stockade.models.zero_shot:ZeroShotAdapter",
     "python": "stockade.models.python:PythonAdapter",
 }
 """The adapters of the package, in the order in which they are asked about objects."""
 _GROUP = "stockade.models"
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):", re.IGNORECASE)
-OUTPUTS = ("probabilities", "logits")
+OUTPUTS = ("probabilities", "logits", "labels")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +61,9 @@ class LoadOptions:
     ----------
     labels : sequence of str, optional
         Names of the classes in the order of the model's columns, in place of the model's own.
-    outputs : {"probabilities", "logits"}
-        What a Python function answers with.
+    outputs : {"probabilities", "logits", "labels"}, optional
+        What the model answers with; "labels" for one that only names classes. If None, what the kind of model says of
+        itself, and probabilities where it says nothing.
     device : str, optional
         Where a neural model is computed: "auto", "cpu", "cuda" or "mps".
     allow_pickle : bool
@@ -56,24 +71,40 @@ class LoadOptions:
     trust_remote_code : bool
         Whether code that comes with a model may be run.
     timeout : float, optional
-        How many seconds a call of a Python model may take, which is then asked in a process of its own.
+        How many seconds a call may take: of a Python model, which is then asked in a process of its own, or of a
+        service.
+    settings : Mapping
+        What only models of one kind need, by name; an adapter that has settings checks them.
+    allow_private : bool
+        Whether a service may have an address of this machine or of a private network.
+    max_cost : float, optional
+        The most that the queries of a model with prices may cost, in the currency of its prices.
     """
 
     labels: Sequence[str] | None = None
-    outputs: str = "probabilities"
+    outputs: str | None = None
     device: str | None = None
     allow_pickle: bool = False
     trust_remote_code: bool = False
     timeout: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    allow_private: bool = False
+    max_cost: float | None = None
 
     def __post_init__(self) -> None:
         check_outputs(self.outputs)
         if self.timeout is not None and not 0 < self.timeout < math.inf:
             raise OptionError(f"--timeout is {self.timeout:g}, expected seconds above 0, such as 10.")
+        if self.max_cost is not None and not 0 < self.max_cost < math.inf:
+            raise OptionError(f"--max-cost is {self.max_cost:g}, expected an amount above 0, such as 5.")
 
 
 class Adapter(Protocol):
-    """Makes classifiers of one kind of model; has a constructor without arguments."""
+    """Makes classifiers of one kind of model; has a constructor without arguments.
+
+    Attributes that are True say which options concern it beyond those of all models: `limits_calls` (`timeout`),
+    `takes_settings` (`settings`), `counts_cost` (`max_cost`). An option that nobody would heed is refused.
+    """
 
     def matches(self, model: object) -> bool:
         """Whether this adapter reads the model: a reference of its scheme, a name without one, or any object."""
@@ -166,32 +197,41 @@ def load_model(
     *,
     labels: Sequence[str] | None = None,
     device: str | None = None,
-    outputs: str = "probabilities",
+    outputs: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
     timeout: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    allow_private: bool = False,
+    max_cost: float | None = None,
 ) -> Classifier:
     """Load the classifier that a reference names, or make one of a Python object.
 
     Parameters
     ----------
     reference : str, Path or object
-        `builtin:NAME`, `python:package.module:attribute`, `ensemble:A,B`, a folder or a name on the Hugging Face hub;
-        or the model itself: a function of a list of texts, an estimator with `predict_proba`, `(model, tokenizer)`,
-        a text-classification pipeline, a `Classifier`.
+        `builtin:NAME`, `python:package.module:attribute`, `ensemble:A,B`, `sklearn:FILE`, a folder or a name on the
+        Hugging Face hub; or the model itself: a function of a list of texts, an estimator with `predict_proba`,
+        `(model, tokenizer)`, a text-classification pipeline, a `Classifier`. docs/models.md has them all.
     labels : sequence of str, optional
         Names of the classes in the order of the model's columns, in place of the model's own.
     device : str, optional
         Where a neural model is computed: "auto", "cpu", "cuda" or "mps".
-    outputs : {"probabilities", "logits"}
-        What a Python function answers with.
+    outputs : {"probabilities", "logits", "labels"}, optional
+        What the model answers with; "labels" for one that only names classes.
     allow_pickle : bool
-        Allow pickled weights, which can run code when they are opened.
+        Allow pickled models, which can run code when they are opened.
     trust_remote_code : bool
         Allow a model of the hub to run code of its own.
     timeout : float, optional
-        How many seconds a call of a Python model may take. It is asked in a process of its own, which is killed when
-        it takes longer, and started anew for the next call.
+        How many seconds a call may take. A Python model is asked in a process of its own, which is killed when it takes
+        longer, and started anew for the next call.
+    settings : Mapping, optional
+        What only models of this kind need, by name.
+    allow_private : bool
+        Allow a service at an address of this machine or of a private network.
+    max_cost : float, optional
+        The most that the queries of a model with prices may cost.
 
     Returns
     -------
@@ -204,6 +244,9 @@ def load_model(
         allow_pickle=allow_pickle,
         trust_remote_code=trust_remote_code,
         timeout=timeout,
+        settings=settings or {},
+        allow_private=allow_private,
+        max_cost=max_cost,
     )
     return load_with(reference, options)
 
@@ -211,19 +254,25 @@ def load_model(
 def load_with(model: object, options: LoadOptions) -> Classifier:
     """The classifier that a reference or object means, loaded by the adapter that takes it."""
     adapter = MODEL_ADAPTERS.find(model)
-    if options.timeout is not None and not getattr(adapter, "limits_calls", False):
-        name = str(model) if isinstance(model, str | Path) else type(model).__name__
-        raise OptionError(
-            f"--timeout is for Python models, which may hang; {name} is none: leave the option out, or name a function "
-            "as python:package.module:function."
+    refused = [
+        sentence
+        for attribute, value, sentence in (
+            ("limits_calls", options.timeout, "--timeout is for Python models and services, which may hang"),
+            ("takes_settings", options.settings or None, "--setting is for models that have settings"),
+            ("counts_cost", options.max_cost, "--max-cost is for models whose queries have a price"),
         )
+        if value is not None and not getattr(adapter, attribute, False)
+    ]
+    if refused:
+        name = str(model) if isinstance(model, str | Path) else type(model).__name__
+        raise OptionError(f"{refused[0]}; {name} is none (docs/models.md): leave the option out.")
     return adapter.load(model, options)
 
 
-def check_outputs(outputs: str) -> None:
+def check_outputs(outputs: str | None) -> None:
     """Refuse what a model cannot answer with."""
-    if outputs not in OUTPUTS:
-        raise OptionError(f'outputs is "probabilities" or "logits", not "{outputs}".')
+    if outputs is not None and outputs not in OUTPUTS:
+        raise OptionError(f'outputs is "probabilities", "logits" or "labels", not "{outputs}".')
 
 
 def _scheme_of(model: object) -> str | None:

@@ -33,10 +33,12 @@ def read_answer(
         How many texts it was called with.
     labels : sequence of str, optional
         Names of the columns, if they are known before.
-    outputs : {"probabilities", "logits"}
-        What the numbers are.
+    outputs : {"probabilities", "logits", "labels"}
+        What the numbers are, or that the answer names a class for each text.
     """
     names = () if labels is None else tuple(labels)
+    if outputs == "labels":
+        return one_hot(answer, texts, names), names
     if _is_list_of_dicts(answer):
         values, names = _from_dicts(answer, labels)
     else:
@@ -73,6 +75,43 @@ def read_answer(
     return _checked(values, broken), names
 
 
+def one_hot(answer: Any, texts: int, labels: Sequence[str]) -> Probabilities:
+    """Rows with 1 for the class that a model names for each text; NaN where it names none.
+
+    Parameters
+    ----------
+    answer : object
+        A class for each text: its name, or its index where no class is called like the number.
+    texts : int
+        How many texts the model was given.
+    labels : sequence of str
+        The classes.
+    """
+    if not labels:
+        raise ModelError("A model that only names classes does not say which there are: name them with --labels.")
+    if isinstance(answer, str | bytes) or not isinstance(answer, Sequence | np.ndarray):
+        raise ModelError(
+            f"The model answered with a {type(answer).__name__}; expected a list with the name of a class per text."
+        )
+    _check_rows(len(answer), texts, f"{len(answer)} labels")
+    rows = np.zeros((texts, len(labels)))
+    for row, item in zip(rows, answer, strict=True):
+        if item is None:
+            row[:] = np.nan
+        else:
+            row[_class_index(item, labels)] = 1.0
+    return rows
+
+
+def _class_index(item: Any, labels: Sequence[str]) -> int:
+    name = str(item)
+    if name in labels:
+        return labels.index(name)
+    if isinstance(item, int | np.integer | np.bool_) and 0 <= int(item) < len(labels):
+        return int(item)
+    raise ModelError(f"The model answered {name[:60]!r}, which is none of its classes ({', '.join(labels)}).")
+
+
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The probabilities of a row of logits each."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -99,8 +138,8 @@ def _numbers(answer: Any) -> NDArray[np.float64]:
     if _names_classes(answer):
         raise ModelError(
             f"The model answered with names of classes (found: {str(next(iter(answer)))[:60]!r}), expected a row of "
-            "class probabilities for each text, as predict_proba gives them. A model that knows no probabilities can "
-            "be attacked by its labels alone: answer with 1 for the class it names and 0 for the others."
+            "class probabilities for each text, as predict_proba gives them. If it knows none, declare that with "
+            'outputs="labels" / --outputs labels: it is then attacked by its labels alone.'
         )
     try:
         values = np.asarray(answer)

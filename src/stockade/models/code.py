@@ -11,16 +11,28 @@ from pathlib import Path
 from stockade.models.adapters import MODEL_ADAPTERS
 from stockade.models.ensemble_reference import single_models
 
-_PYTHON = "python:"
-_ONLY_DATA = ("builtin", "ensemble", "huggingface")
-"""Adapters that read weights and never import what a reference names."""
+_PYTHON, _SKLEARN = "python:", "sklearn:"
+_ONLY_DATA = ("builtin", "ensemble", "huggingface", "onnx", "sklearn", "zero-shot")
+"""Adapters that read data and never run what a reference names, unless pickles or remote code are allowed."""
 _CODE = ("*.py", "*.bin", "*.pt", "*.pth", "*.ckpt")
 _CHOOSING = ("config.json", "tokenizer_config.json")
 """What is run when a folder is loaded with remote code or pickles allowed, and what names it."""
 
 
+def is_service(reference: str) -> bool:
+    """Whether a reference names a service, which would be told texts and secrets.
+
+    Parameters
+    ----------
+    reference
+        Any model reference.
+    """
+    return reference.startswith(("http://", "https://", "chat:"))
+
+
 def code_in(reference: str) -> str | None:
-    """The first model behind a reference that is code: `python:…`, or whatever an adapter of somebody else loads.
+    """The first model behind a reference that is code: `python:…`, or whatever an adapter of somebody else loads; a
+    service counts as well.
 
     Parameters
     ----------
@@ -53,11 +65,16 @@ def code_fingerprint(reference: str) -> str | None:
 
 
 def _files(model: str) -> list[Path]:
-    """The module of a Python reference; pickles and code in the folder of a model, and what chooses among them."""
+    """The module of a Python reference; a saved estimator; pickles and code in the folder of a model, and what
+    chooses among them.
+    """
     if model.startswith(_PYTHON):
         path = _module_file(model.removeprefix(_PYTHON).partition(":")[0])
         return [] if path is None else [path]
-    folder = Path(model.removeprefix("huggingface:")).expanduser()
+    if model.startswith(_SKLEARN):
+        file = Path(model.removeprefix(_SKLEARN)).expanduser()
+        return [file] if file.is_file() else []
+    folder = Path(model.removeprefix("huggingface:").removeprefix("zero-shot:")).expanduser()
     try:
         code = sorted({path for pattern in _CODE for path in folder.glob(pattern) if path.is_file()})
     except (OSError, ValueError):  # a name of the hub that is no path

@@ -164,8 +164,12 @@ class TextEncoder:
 
     def tensors(self, batch: Sequence[EncodedText], device: torch.device) -> dict[str, Tensor]:
         """The batch as the model's arguments, padded to its longest text on the tokenizer's side."""
+        return {name: torch.from_numpy(values).to(device) for name, values in self.arrays(batch).items()}
+
+    def arrays(self, batch: Sequence[EncodedText], width: int | None = None) -> dict[str, NDArray[np.int64]]:
+        """The same as arrays, padded to a width that no text exceeds, if one is named."""
         lengths = np.fromiter(map(len, batch), dtype=np.int64, count=len(batch))
-        width = max(1, int(lengths.max()))
+        width = max(1, int(lengths.max())) if width is None else width
         columns = np.arange(width)
         right = self.tokenizer.padding_side != "left"
         mask = columns < lengths[:, None] if right else columns >= width - lengths[:, None]
@@ -177,7 +181,7 @@ class TextEncoder:
         if self.with_types and any(text.types for text in batch):
             types = b"".join([text.types or bytes(len(text.ids)) for text in batch])
             arrays["token_type_ids"] = _filled(mask, self.tokenizer.pad_token_type_id, types)
-        return {name: torch.from_numpy(values).to(device) for name, values in arrays.items()}
+        return arrays
 
 
 def sequence_of(stretch: Stretch) -> int:

@@ -47,7 +47,7 @@ def ensemble(
     *,
     labels: Sequence[str] | None = None,
     device: str | None = None,
-    outputs: str = "probabilities",
+    outputs: str | None = None,
     allow_pickle: bool = False,
     trust_remote_code: bool = False,
 ) -> Classifier:
@@ -63,8 +63,8 @@ def ensemble(
         Names of the classes in the order of each member's columns, in place of the members' own.
     device : str, optional
         Where neural models are computed: "auto", "cpu", "cuda" or "mps".
-    outputs : {"probabilities", "logits"}
-        What Python functions answer with.
+    outputs : {"probabilities", "logits"}, optional
+        What the members answer with.
     allow_pickle, trust_remote_code : bool
         Allow pickled weights; allow code that comes with a model.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from stockade.core.errors import ModelError
 from stockade.core.limits import MOST_LABELS, MOST_LAYERS
 from stockade.datasets.wording import first_line
+from stockade.models.files import check_links
 from stockade.models.zoo import register_zoo
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _load(
                 f"{name} is not {task.trained}: it was saved as {made_as} and has no weights for "
                 f"{_few(missing)}, which would be random. {task.training}, or name a model that is."
             )
-        return model.eval(), _tokenizer(name, trust_remote_code)
+        return model.eval(), load_tokenizer(name, trust_remote_code)
 
 
 def check_sizes(name: str) -> None:
@@ -236,8 +237,8 @@ def _folder(reference: str | Path) -> Path | None:
         return path
     if path.exists():
         raise ModelError(
-            f"{reference} is a file; expected the Hugging Face folder with config.json, weights and tokenizer. For a "
-            "saved scikit-learn pipeline write a module that loads it, and give python:MODULE:NAME."
+            f"{reference} is a file; expected the Hugging Face folder with config.json, weights and tokenizer. A "
+            f"saved scikit-learn pipeline is named sklearn:{reference}."
         )
     text = str(reference)
     if (
@@ -254,6 +255,7 @@ def _folder(reference: str | Path) -> Path | None:
 
 
 def _check_folder(folder: Path, allow_pickle: bool) -> None:
+    check_links(folder)
     inside = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
     if not (folder / "config.json").is_file():
         raise ModelError(f"{folder} is not a Hugging Face model: it has no config.json (found: {inside}).")
@@ -270,7 +272,7 @@ def _check_folder(folder: Path, allow_pickle: bool) -> None:
         )
 
 
-def _tokenizer(name: str, trust_remote_code: bool) -> Any:
+def load_tokenizer(name: str, trust_remote_code: bool) -> Any:
     from transformers import AutoTokenizer
 
     try:

@@ -61,7 +61,7 @@ class PythonAdapter:
             if options.labels is not None and tuple(options.labels) != tuple(model.labels):
                 raise ModelError(f"The model names its own classes ({', '.join(model.labels)}): leave the labels out.")
             return model
-        return CallableClassifier(model, labels=options.labels, outputs=options.outputs)
+        return CallableClassifier(model, labels=options.labels, outputs=options.outputs or "probabilities")
 
 
 class CallableClassifier:
@@ -75,8 +75,9 @@ class CallableClassifier:
         Names of the columns. Without them they come from the object's `labels` or `classes_`, or else the number of
         classes is learnt from the first answer, with the names "0", "1", …; asking for `labels` before any answer
         calls the function once with one short text.
-    outputs : {"probabilities", "logits"}
-        What the function answers with.
+    outputs : {"probabilities", "logits", "labels"}
+        What the function answers with. With "labels" it names a class for each text, and an object with `predict` is
+        asked through that.
     deterministic : bool
         Whether the same text always gets the same answer.
     """
@@ -90,7 +91,8 @@ class CallableClassifier:
         deterministic: bool = True,
     ) -> None:
         check_outputs(outputs)
-        estimator = callable(getattr(function, "predict_proba", None))
+        answers = "predict" if outputs == "labels" else "predict_proba"
+        estimator = callable(getattr(function, answers, None))
         if not estimator and callable(getattr(function, "predict", None)) and not isinstance(function, type):
             raise _without_probabilities(function)
         if isinstance(function, type) or not (estimator or callable(function)):
@@ -101,7 +103,8 @@ class CallableClassifier:
         self.function = function
         self.outputs = outputs
         self.deterministic = deterministic
-        self._call: Callable[[list[TextInput]], Any] = function.predict_proba if estimator else function
+        self.label_only = outputs == "labels"
+        self._call: Callable[[list[TextInput]], Any] = getattr(function, answers) if estimator else function
         self._labels = _stated_labels(function, labels)
 
     @property

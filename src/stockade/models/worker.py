@@ -28,7 +28,7 @@ import numpy as np
 
 from stockade.core.errors import ModelError, ModelGone, NoAnswer
 from stockade.core.interpreter import interpreter_command
-from stockade.core.protocols import Classifier, Probabilities
+from stockade.core.protocols import Classifier, Probabilities, is_label_only
 from stockade.core.text import TextInput
 from stockade.models.adapters import LoadOptions
 
@@ -86,6 +86,7 @@ class WorkerClassifier:
             self.close()
             raise ModelError(described["error"])
         self.deterministic: bool = described["deterministic"]
+        self.label_only: bool = described["label_only"]
         self._fingerprint: str | None = described["fingerprint"]
         self._labels: tuple[str, ...] | None = None if described["labels"] is None else tuple(described["labels"])
 
@@ -232,6 +233,7 @@ def _described(classifier: Classifier) -> dict[str, Any]:
     return {
         "labels": None if stated is None else list(stated),
         "deterministic": classifier.deterministic,
+        "label_only": is_label_only(classifier),
         "fingerprint": fingerprint() if callable(fingerprint) else None,
     }
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from stockade.core.records import Status
 from stockade.core.shares import at_most
+from stockade.experiment.usage import usage_sentence
 from stockade.report.charts import Series, plot_histogram, plot_rows
 from stockade.report.document import Block, Details, Document, Heading, Note, Plot, Table, code, texts_and_manifests
 from stockade.report.examples import CHANGED, QUERIES, SIMILARITY, Example, Examples, Filter, record_example
@@ -18,7 +19,7 @@ from stockade.report.numbers import NOT_AVAILABLE, plain_percent
 from stockade.report.render_json import indented
 from stockade.workflows.attack.result import AttackResult
 from stockade.workflows.attack.summary import mostly_untried
-from stockade.workflows.attack.tables import class_table, has_first_flips, summary_table
+from stockade.workflows.attack.tables import class_table, has_first_flips, summary_table, variant_of
 
 EXAMPLES_PER_ATTACK = 200
 _ORDER: tuple[Status, ...] = ("success", "error", "failed", "skipped")
@@ -69,12 +70,13 @@ def _title(results: Sequence[AttackResult]) -> str:
     if not measured:
         return "No text was attacked"
     rate, result, attack = max(measured, key=lambda entry: entry[0])
+    variant = variant_of(result.summary["attacks"][attack])
     what = "texts" if all(result.labelled for result in results) else "predictions"
     verb = "fools" if what == "texts" else "changes"
     of_run = f" of {result.name}" if len(results) > 1 else ""
     flipped = result.summary["attacks"][attack].get("first_flip_success_rate")
     rules = "" if flipped is None else f" repeatedly, {plain_percent(flipped['value'], 0)} at the first flip"
-    return f"{attack} {verb} {plain_percent(rate, 0)} of the {what}{of_run}{rules}"
+    return f"{attack}{variant} {verb} {plain_percent(rate, 0)} of the {what}{of_run}{rules}"
 
 
 def _effort(results: Sequence[AttackResult]) -> Iterator[Block]:
@@ -155,6 +157,8 @@ def _numbers(result: AttackResult, several: bool) -> Iterator[Block]:
         ("Model ", code(summary["model"]), " on ", code(summary["data"]), f", {summary['examples']:,} texts."),
         kind="aside",
     )
+    if "usage" in summary:
+        yield Note(usage_sentence(summary["usage"]), kind="aside")
     yield summary_table([result], caption=(_HOW_TO_READ if result.labelled else _UNLABELLED).format(scale=scale))
     if 1 < len(result.labels) <= _MOST_CLASSES and result.labelled:
         yield class_table(result)
@@ -177,8 +181,8 @@ def finding(result: AttackResult, attack: str) -> str:
     if "first_flip_success_rate" in numbers:
         fooled += " in at least half of the model's answers"
     sentence = (
-        f"{attack}: {numbers['succeeded']:,} of {numbers['attacked']:,} {fooled} ({100 * rate['value']:.0f} %, "
-        f"95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %)."
+        f"{attack}{variant_of(numbers)}: {numbers['succeeded']:,} of {numbers['attacked']:,} {fooled} "
+        f"({100 * rate['value']:.0f} %, 95 % interval {100 * rate['low']:.0f}–{100 * rate['high']:.0f} %)."
     )
     if result.labelled:
         sentence += f" Robust accuracy {100 * numbers['robust_accuracy']['value']:.0f} %."
@@ -186,6 +190,8 @@ def finding(result: AttackResult, attack: str) -> str:
     if changed:
         words = median(changed)
         sentence += f" Median {words:g} word{'' if words == 1 else 's'} changed."
+    if numbers.get("decision_based"):
+        sentence += " The model only names classes, so the search followed its labels."
     return sentence + _first_flips(numbers, result.labelled)
 
 

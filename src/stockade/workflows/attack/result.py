@@ -18,6 +18,7 @@ from stockade.experiment.inputs import skipped_rows
 from stockade.experiment.result import Verification
 from stockade.experiment.spec import Spec
 from stockade.experiment.store import Codec
+from stockade.experiment.usage import read_usage
 from stockade.workflows.attack import summary as numbers
 from stockade.workflows.attack.common import AttacksResult
 from stockade.workflows.attack.premade import premade_rows
@@ -73,7 +74,7 @@ class AttackResult(AttacksResult):
         model = self.manifest.inputs["model"]
         votes = any(defense["options"].get("combine") == "vote" for defense in model.get("defenses", ()))
         unanimous = numbers.unanimous_votes(self.records(self.attacks[0])) if votes and self.attacks else None
-        size = self.manifest.inputs["data"]["size"]
+        size, usage = self.manifest.inputs["data"]["size"], read_usage(self.folder)
         done = min((attack["n"] + attack["errors"] for attack in attacks.values()), default=0)
         return {
             "schema": numbers.SCHEMA,
@@ -82,12 +83,16 @@ class AttackResult(AttacksResult):
             **({"defenses": self.defenses} if self.defenses else {}),
             "remarks": list(model.get("remarks", ())),
             "data": self.manifest.inputs["data"]["reference"],
+            **({} if usage is None else {"usage": usage}),
             "complete": done == size,
             "examples": size,
             "labelled": self.labelled,
             "warnings": [
                 *numbers.warnings_for(attacks, self.labels, unanimous, self._unlimited),
-                *numbers.warnings_of_answers(self.records(self.attacks[0]) if self.attacks else (), self.labelled),
+                *(numbers.without_scores(attacks) if model.get("label_only") else ()),
+                *numbers.warnings_of_answers(
+                    self.records(self.attacks[0]) if self.attacks else (), self.labelled, model.get("label_only", False)
+                ),
                 *numbers.unsteady_warning(model.get("unsteady", 0), self._unconfirmed if model["deterministic"] else 0),
                 *skipped_rows(self.manifest.inputs["data"]),
             ],

@@ -7,8 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+from stockade.attacks.languages import check_language, is_english
 from stockade.attacks.trial import CONFIRMATION
-from stockade.core.errors import ModelError, OptionError, RunError, unknown_name
+from stockade.core.errors import ModelError, OptionError, ResourceMissing, RunError, unknown_name
 from stockade.core.example import Example
 from stockade.core.pairs import Sides
 from stockade.core.protocols import ClassBoundAttack, Classifier
@@ -19,6 +20,7 @@ from stockade.experiment.inputs import describe_data, describe_model, reference_
 from stockade.experiment.pool import DataPool, ModelPool
 from stockade.experiment.progress import Runtime
 from stockade.experiment.result import Workflow
+from stockade.experiment.usage import Metered, metered
 from stockade.experiment.workspace import MANIFEST, begin, read_manifest
 from stockade.lexicon.neighbours import Neighbours, read_neighbours
 from stockade.models.translation.load import is_translator
@@ -28,6 +30,9 @@ from stockade.workflows.attack.searches import run_searches
 from stockade.workflows.attack.spec import AttackSpec
 from stockade.workflows.attack.summary import ASKED_TWICE
 from stockade.workflows.attack.workers import check_references, run_by_workers
+
+_READ_FOR_SCRIPT = 50
+"""How many texts are looked at for their script."""
 
 
 def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> AttackResult:
@@ -46,6 +51,8 @@ def run(spec: AttackSpec, folder: Path, runtime: Runtime, resume: bool) -> Attac
     data = DataPool(spec.data, spec.data_options, limit=spec.limit, seed=spec.seed, needs_labels=not spec.unlabelled)
     models = ModelPool({"": spec.model}, spec.model_options, language=spec.language)
     classifier = models.defended("", spec.defenses, seed=spec.seed)
+    if runtime.workers > 1 and isinstance(innermost(classifier), Metered):
+        raise OptionError("A model that counts what its queries cost is asked by one process: leave out --workers.")
     data.check_answers(classifier)
     examples: ExampleSet | UnlabelledSet
     if spec.unlabelled:
@@ -82,6 +89,7 @@ def attack_examples(
         The table of word neighbours that attacks use; None is the one that comes with the package.
     """
     check_paired(spec.sides, (item.text for item in cast("Iterable[Example | UnlabelledExample]", examples)))
+    _check_language(spec, examples, neighbours)
     unsteady = _unsteady(folder, resume, classifier, examples)
     inputs = {
         "model": {**describe_model(spec.model, classifier), **({"unsteady": unsteady} if unsteady else {})},
@@ -97,12 +105,13 @@ def attack_examples(
     with begin(folder, spec, inputs, resume=resume) as workspace:
         result = AttackResult.of(workspace)
         try:
-            if runtime.workers > 1 and queried is None:
-                run_by_workers(workspace.store, spec, runtime, examples, classifier.labels)
-            else:
-                run_searches(
-                    workspace.store, classifier, examples, spec, runtime, queried=queried, neighbours=neighbours
-                )
+            with metered(folder, classifier):
+                if runtime.workers > 1 and queried is None:
+                    run_by_workers(workspace.store, spec, runtime, examples, classifier.labels)
+                else:
+                    run_searches(
+                        workspace.store, classifier, examples, spec, runtime, queried=queried, neighbours=neighbours
+                    )
             if spec.similarity:
                 measure_similarities(workspace.store, spec.attacks, CODEC, spec.language)
         finally:
@@ -117,6 +126,23 @@ def check_paired(sides: Sides, texts: Iterable[Text]) -> None:
         raise OptionError(
             f"--sides {sides} is for pairs, and the data are single texts. Leave it out, or name the column of the "
             "premise with --premise-column."
+        )
+
+
+def _check_language(spec: AttackSpec, examples: ExampleSet | UnlabelledSet, neighbours: Neighbours | None) -> None:
+    """Refuse attacks, and a measure of similarity, that need what is not there for the language of the data."""
+    brought = {
+        name
+        for name, value in (("masked-lm", spec.mlm), ("encoder", spec.encoder), ("neighbours", neighbours))
+        if value is not None
+    }
+    few = islice(cast("Iterable[Example | UnlabelledExample]", examples), _READ_FOR_SCRIPT)
+    language = spec.data_options.language
+    check_language(spec.attacks, (str(example.text) for example in few), language, brought)
+    if spec.similarity and "encoder" not in brought and not is_english(language):
+        raise ResourceMissing(
+            f"The similarity of successes is measured by an English sentence encoder, and the data are in {language} "
+            "(--language). Name one for that language with --encoder, or leave it out with --no-similarity."
         )
 
 

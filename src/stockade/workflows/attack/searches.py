@@ -13,7 +13,7 @@ from stockade.attacks.registry import NamedAttack
 from stockade.attacks.trial import Trial, attack_example
 from stockade.core.example import PREDICTED, Example, Scores
 from stockade.core.pairs import Sides
-from stockade.core.protocols import Classifier, ScanningAttack
+from stockade.core.protocols import Classifier, ScanningAttack, is_label_only
 from stockade.core.records import Record
 from stockade.core.seeds import derive_rng
 from stockade.core.text import Text
@@ -203,6 +203,7 @@ def _search(
             goes_on=not (queried or classifier).deterministic,
             max_words=spec.max_words,
             clean_draw=clean_draw(spec.seed, example.id),
+            label_only=is_label_only(queried or classifier),
         )
         return position, (example, outcome)
 
@@ -264,6 +265,7 @@ def make_record(
         adversarial_premise=_edited_premise(adversarial, premise),
         last_attempt=None if attempt is None else attempt.hypothesis,
         last_attempt_premise=_edited_premise(attempt, premise),
+        decision_based=trial.decision_based,
         **(_both_rules(trial, queries, premise) if randomised and trial.status in ("success", "failed") else {}),
     )
 

@@ -57,10 +57,11 @@ def summarise_attack(
     )
     shares: list[float] = []
     untried: Counter[str] = Counter()
-    failed_queries = 0
+    failed_queries, decision_based = 0, False
     rules = BothRules()
     for record in records:
         rules.add(record)
+        decision_based = decision_based or record.decision_based
         statuses[record.status] += 1
         if record.status in ("success", "failed"):
             queries.add(record.queries)
@@ -98,6 +99,7 @@ def summarise_attack(
         "mean_similarity": similarity.value,
         "similarity_scale": similarity_scale,
         "mean_flip_share": flips.value,
+        **({"decision_based": True} if decision_based else {}),
         "seconds": round(effort.seconds, 3),
         "model_seconds": round(effort.model_seconds, 3),
         "model_rows": effort.model_rows,
@@ -198,7 +200,24 @@ def _class_numbers(counted: Counter[str]) -> dict[str, Any]:
     }
 
 
-def warnings_of_answers(records: Iterable[Record], labelled: bool) -> list[str]:
+def without_scores(summaries: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The warning for attacks that follow scores on a model that has declared that it has none.
+
+    Parameters
+    ----------
+    summaries
+        The numbers of each attack.
+    """
+    following = [name for name, numbers in summaries.items() if numbers["attacked"] and "decision_based" not in numbers]
+    if not following:
+        return []
+    return [
+        f"The model only names classes, and {', '.join(following)} follow scores: what they could not fool is no "
+        "evidence of robustness. Attacks with a decision-based variant are named in docs/models.md."
+    ]
+
+
+def warnings_of_answers(records: Iterable[Record], labelled: bool, label_only: bool = False) -> list[str]:
     """What the model's answers to the clean texts say about the worth of the numbers.
 
     Parameters
@@ -207,15 +226,18 @@ def warnings_of_answers(records: Iterable[Record], labelled: bool) -> list[str]:
         The results of one attack.
     labelled
         Whether the labels are the data's, not the model's.
+    label_only
+        Whether the model has declared that it has no scores.
     """
     answered = [record for record in records if record.original_scores is not None]
     if len(answered) < _FEWEST_ANSWERS:
         return []
     warnings = []
-    if all(max(record.original_scores or (0.0,)) == 1.0 for record in answered):
+    if not label_only and all(max(record.original_scores or (0.0,)) == 1.0 for record in answered):
         warnings.append(
             "The model answers with hard labels (probabilities of 0 and 1 alone). Attacks that follow scores have "
-            "nothing to follow, so what they could not fool is no evidence of robustness."
+            "nothing to follow, so what they could not fool is no evidence of robustness. Declare it with --outputs "
+            "labels for attacks that follow labels."
         )
     if labelled:
         right = sum(record.label == record.original_prediction for record in answered)

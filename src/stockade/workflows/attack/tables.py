@@ -49,6 +49,11 @@ def summary_table(results: Sequence[AttackResult], names: Sequence[str] | None =
     return Table(columns, tuple(rows), caption=text, numeric=numeric, grouped=1 if several else 0)
 
 
+def variant_of(numbers: Mapping[str, Any]) -> str:
+    """Which search it was, if it is not the published one."""
+    return " (decision-based)" if numbers.get("decision_based") else ""
+
+
 def _share_columns(two_rules: bool) -> list[str]:
     if not two_rules:
         return [_ROBUST, _SUCCESS]
@@ -74,7 +79,7 @@ def _cells(attack: str, numbers: Mapping[str, Any], result: AttackResult, two_ru
     if mostly_untried(numbers["untried"], numbers["attacked"]):
         shares[: len(shares) // 2] = ["not attacked"] * (len(shares) // 2)
     return (
-        attack,
+        attack + variant_of(numbers),
         f"{numbers['n']:,}" + (f" (+{numbers['errors']:,} errors)" if numbers["errors"] else ""),
         percent(numbers["clean_accuracy"]),
         *shares,

@@ -26,6 +26,7 @@ from stockade.experiment.export import Layout
 from stockade.experiment.result import Result, Verification
 from stockade.experiment.spec import Spec
 from stockade.experiment.store import Codec, Effort
+from stockade.experiment.usage import read_usage
 from stockade.workflows.certify.spec import CertifySpec
 
 if TYPE_CHECKING:
@@ -101,12 +102,14 @@ class CertifyResult(Result):
             for key, method in self.methods.items()
         }
         done = min((numbers["n"] for numbers in methods.values()), default=0)
+        usage = read_usage(self.folder)
         return {
             "schema": SCHEMA,
             "run": self.name,
             "model": self.manifest.inputs["model"]["reference"],
             "defenses": self.manifest.inputs["model"].get("defenses", []),
             "data": self.manifest.inputs["data"]["reference"],
+            **({} if usage is None else {"usage": usage}),
             "complete": done == size,
             "examples": size,
             "familywise": self.manifest.spec["familywise"],

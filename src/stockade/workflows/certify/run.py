@@ -26,6 +26,7 @@ from stockade.experiment.pool import ModelPool
 from stockade.experiment.progress import Runtime, SearchProgress
 from stockade.experiment.result import Workflow
 from stockade.experiment.store import Effort, ResultStore
+from stockade.experiment.usage import metered
 from stockade.experiment.workspace import begin
 from stockade.workflows.certify.result import CODEC, CertifyResult
 from stockade.workflows.certify.spec import CertifySpec
@@ -73,7 +74,8 @@ def certify_examples(
     with begin(folder, spec, inputs, resume=resume) as workspace:
         result = CertifyResult.of(workspace)
         try:
-            certify_texts(workspace.store, classifier, examples, spec, runtime)
+            with metered(folder, classifier):
+                certify_texts(workspace.store, classifier, examples, spec, runtime)
         finally:
             result.write_summary()
     return result
