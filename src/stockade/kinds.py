@@ -23,6 +23,7 @@ WORKFLOWS = {
     "study-attention": "stockade.studies.attention.study",
     "study-bae": "stockade.studies.bae.study",
     "study-ensemble": "stockade.studies.ensemble.study",
+    "study-firebert": "stockade.studies.firebert.study",
     "study-masking": "stockade.studies.masking.study",
     "study-rules": "stockade.studies.rules.study",
     "study-transfer": "stockade.studies.transfer.study",
