@@ -65,7 +65,7 @@ class Pieces(OpenVictim):
     """Reads "unremarkable" in three pieces, all other words in one: it gets most attention, its pieces get least."""
 
     def piece_attention(self, texts: Sequence[Text], layer: int, query: str) -> list[list[NDArray[np.float32]]]:
-        shares = {"unremarkable": [0.1, 0.1, 0.2], "great": [0.3], "film": [0.25]}
+        shares = {"unremarkable": [0.1, 0.1, 0.2], "great": [0.3], "film": [0.25], "thoughtful": [0.35, 0.05]}
         return [[np.array(shares[word], dtype=np.float32) for word in text.words] for text in texts]
 
     def word_attention(self, texts: Sequence[Text], layer: int, query: Any) -> list[NDArray[np.float32]]:
@@ -81,13 +81,14 @@ class Pieces(OpenVictim):
         ("asmin", "sum", 2),
         ("asmin", "mean", 0),
         ("asmin", "max", 0),
-        ("asmax", None, 1),
+        ("asmax", None, 3),  # the most of a piece, 0.35; by the mean, 0.2, it would be the second word
     ],
 )
 def test_what_the_attention_of_several_pieces_is_can_be_chosen(where: Any, pieces: Any, changed: int) -> None:
-    weights = {"unremarkable": 1.0, "great": 1.0, "film": 1.0, "awful": -9.0}
+    weights = {"unremarkable": 1.0, "great": 1.0, "film": 1.0, "thoughtful": 1.0, "awful": -9.0}
     options = {} if pieces is None else {"pieces": pieces}
-    trial = attack(Pieces(weights), "unremarkable great film", OneWord(where=where, **options)).trial
+    string = "unremarkable great film" + (" thoughtful" if pieces is None else "")
+    trial = attack(Pieces(weights), string, OneWord(where=where, **options)).trial
     assert trial.text is not None
     assert [edit.index for edit in trial.text.edits] == [changed]
     with pytest.raises(OptionError, match="pieces of asmax-gr cannot be 'first'"):

@@ -13,9 +13,9 @@ By what (`how`):
     ec      of all words that fool the model the one that moves its sentence vector least (L1)
 
 Attention is the victim's own: for the BERT family layer 0, mean over heads and query tokens (`query=first` takes the
-[CLS] row) and over a word's tokens (`pieces`); for a BiLSTM-attention its pooling weights. The sentence vector is what
-the victim's last linear layer reads. A word of several tokens is replaced whole. In a character model the word's
-character vectors are zeroed.
+[CLS] row), of a word that of its most attended token (`pieces`); for a BiLSTM-attention its pooling weights. The
+sentence vector is what the victim's last linear layer reads. A word of several tokens is replaced whole. In a character
+model the word's character vectors are zeroed.
 
 Differences to the paper: it leaves open which query counts, what the attention of a word of several pieces is, and how
 EC searches; its success rates say that every word of the vocabulary must be within reach, so it is here (see
@@ -64,9 +64,9 @@ class OneWord(WordAttack):
         The layer whose attention counts.
     query : {"mean", "first"}
         The query tokens whose attention counts: the mean over all, or the first.
-    pieces : {"mean", "sum", "max"}
-        The attention of a word of several pieces: the mean over them, their sum, which favours long words, or the most
-        that one of them gets.
+    pieces : {"max", "mean", "sum"}
+        The attention of a word of several pieces: the most that one of them gets, their mean, or their sum, which
+        favours long words.
     vocabulary : {"all", "letters"}
         What may be written: all entries of the victim's vocabulary, digits and punctuation among them as in the paper's
         examples, or words of letters.
@@ -85,7 +85,7 @@ class OneWord(WordAttack):
     how: How = "gr"
     layer: int = 0
     query: AttentionQuery = "mean"
-    pieces: AttentionPieces = "mean"
+    pieces: AttentionPieces = "max"
     vocabulary: VocabularyKind = "all"
     exhaustive: bool = False
     sample: int = 512

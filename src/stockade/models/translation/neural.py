@@ -176,7 +176,8 @@ class NeuralTranslator:
             return self.encoder.visible_words(texts)
         before = len(Text.parse(self.prefix).words)
         whole = self.encoder.visible_words([Text.parse(self.prefix + str(text)) for text in texts])
-        return [[index - before for index in words if index >= before] for words in whole]
+        ends = [(words[0], words[-1] + 1) if words else (0, 0) for words in whole]  # a single text is read in one run
+        return [range(max(0, start - before), max(0, end - before)) for start, end in ends]
 
     @cached_property
     def _inside(self) -> Inside:

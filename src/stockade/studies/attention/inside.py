@@ -44,7 +44,7 @@ class AttentionView:
 
     layer: int = 0
     query: AttentionQuery = "mean"
-    pieces: AttentionPieces = "mean"
+    pieces: AttentionPieces = "max"
 
 
 @dataclass(frozen=True, slots=True)

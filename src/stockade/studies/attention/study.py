@@ -72,8 +72,8 @@ class AttentionSpec(StudySpec):
     """The layer whose attention counts: 0 is the first, as in the paper, -1 the last."""
     query: AttentionQuery = "mean"
     """The query tokens whose attention counts: mean over all, or first."""
-    pieces: AttentionPieces = "mean"
-    """The attention of a word of several pieces: mean, sum (which favours long words) or max."""
+    pieces: AttentionPieces = "max"
+    """The attention of a word of several pieces: max, mean, or sum, which favours long words."""
     vocabulary: VocabularyKind = "all"
     """What may be written: all entries of a model's vocabulary, or words of letters."""
     exhaustive: bool = False
