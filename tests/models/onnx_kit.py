@@ -61,7 +61,7 @@ def make_network(
     if len(inputs) > 2:
         nodes.append(helper.make_node("Cast", [inputs[2]], ["types"], to=TensorProto.FLOAT))
     values = [helper.make_tensor_value_info(name, kind, ["batch", width or "length"]) for name in inputs]
-    size = ["batch"] if shape == "flat" else ["batch", columns]
+    size: list[str | int | None] = ["batch"] if shape == "flat" else ["batch", columns]
     outputs = [helper.make_tensor_value_info(output, TensorProto.FLOAT, size)]
     graph = helper.make_graph(nodes, "tiny", values, outputs, sides)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
