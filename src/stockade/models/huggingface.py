@@ -351,7 +351,10 @@ def _labels(config: Any, labels: Sequence[str] | None) -> tuple[str, ...]:
             raise ModelError(
                 f"The model has {expected} classes but {len(labels)} labels were given ({', '.join(labels)})."
             )
-        return tuple(str(label) for label in labels)
+        names = tuple(str(label) for label in labels)
+        if len(set(names)) < len(names):
+            raise ModelError(f"The labels {', '.join(names)} are not all different. Give each class a name of its own.")
+        return names
     named = {int(number): str(name) for number, name in (config.id2label or {}).items()}
     if count > 1:
         return tuple(named.get(number, f"LABEL_{number}") for number in range(count))

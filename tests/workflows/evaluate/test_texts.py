@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -83,9 +84,7 @@ def test_what_there_was_no_time_for_is_a_shortfall(tmp_path: Path) -> None:
 def test_what_a_folder_records_is_a_row_of_that_model_alone(tmp_path: Path) -> None:
     model = Path(st.__file__).parent / "artifacts" / "sentiment-cnn"
     for name in ("bare", "masked"):
-        (tmp_path / name).mkdir()
-        for file in model.iterdir():
-            (tmp_path / name / file.name).symlink_to(file)
+        shutil.copytree(model, tmp_path / name)
     save_defenses(tmp_path / "masked", [make_defense("ranmask", copies=2)])
     models = [str(tmp_path / "bare"), str(tmp_path / "masked")]
     data = [("a fine film", "positive"), ("a dull film", "negative")]

@@ -183,7 +183,7 @@ def _parquet_types() -> Mapping[str, Any]:
         **{name: pa.list_(pa.float64()) for name in ("original_scores", "adversarial_scores")},
         **{name: pa.int64() for name in ("queries", "rows", "tried", "failed_queries", "truncated_words", *_COUNTS)},
         **{name: pa.float64() for name in ("perturbed_percent", "similarity", "hit_rate", "flip_share")},
-        "first_flip": pa.bool_(),
+        **{name: pa.bool_() for name in ("first_flip", "decision_based")},
         **{name: pa.string() for name in _TEXTS},
     }
 
