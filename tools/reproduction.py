@@ -31,8 +31,9 @@ _HEAD = """# Reproduction
 Every table and figure of the five papers with the command that makes it, beside the published numbers where the paper
 has any. Made by `python tools/reproduction.py write`; the verdicts, texts and costs are those of the studies that were
 run, as [benchmarks/results](../benchmarks/results) keeps them. *Cost* is the time that the searches and models of the
-study took on two cores, which were shared with other work; training the models comes on top. `MODEL` and `DATA` are yours; the papers' own checkpoints
-(BERT-base, RoBERTa) and data sets that cannot be redistributed are not part of Stockade.
+study took on two cores, which were shared with other work; training the models comes on top. `MODEL` and `DATA` are
+yours; the papers' own checkpoints (BERT-base, RoBERTa) and data sets that cannot be redistributed are not part of
+Stockade.
 
 A claim is held, not held or undecided by a test ([how](studies.md#how-a-claim-is-decided)). The models here are small:
 a claim that is not held is a finding about these models, not an error of the paper.
