@@ -202,5 +202,5 @@ def _item(group: str, comparison: Comparison, method: Method, record: Record, go
         text=record.id,
         gold=gold,
         shown=record.adversarial,
-        premise=record.premise,
+        premise=record.adversarial_premise or record.premise,
     )

@@ -1,4 +1,4 @@
-"""What human raters say of adversarial texts (the paper's Tables 2 and 3): sheets that come back, and both scores.
+"""What human raters say of adversarial texts (the paper's Tables 3 and 4): sheets that come back, and both scores.
 
 Readability of a method is the number of times it was preferred, divided by that of the method preferred most (100
 against 40 votes: 1.0 and 0.4). Human accuracy is the share of labels that are the true ones. Intervals are 95 %
@@ -65,7 +65,7 @@ class RatedComparison:
 
 @dataclass(frozen=True, slots=True)
 class RatingNumbers:
-    """Tables 2 and 3: who rated, and the scores."""
+    """Tables 3 and 4: who rated, and the scores."""
 
     raters: tuple[str, ...]
     comparisons: tuple[RatedComparison, ...]
