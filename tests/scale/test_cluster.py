@@ -44,7 +44,7 @@ def test_nodes_that_are_lost_cost_only_what_they_had_not_finished(cluster: Any) 
 def test_a_node_that_joins_later_takes_part(cluster: Any) -> None:
     outcomes = share(Squares(slow=0.05), numbers(400), RayCarrier(cluster.address), 2, size=400)
     found = list(itertools.islice(outcomes, 5))
-    assert {outcome.worker for outcome in found if isinstance(outcome, Result)} == {0}
+    assert len({outcome.worker for outcome in found if isinstance(outcome, Result)}) == 1  # there is room for one
     cluster.add_node(num_cpus=1)
     found += list(outcomes)
     assert {outcome.worker for outcome in found if isinstance(outcome, Result)} == {0, 1}

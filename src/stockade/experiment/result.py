@@ -153,6 +153,13 @@ class Result(ABC):
         write_json(self.folder / SUMMARY, self.summary)
         replace_file(self.folder / DIGEST, self._write_digest)
 
+    def complete_summary(self) -> None:
+        """Write the summary of a job that was killed between its last result and its summary."""
+        path = self.folder / DIGEST
+        written = path.exists() and path.read_bytes().strip() == self.store.digest().encode()
+        if not written or not (self.folder / SUMMARY).exists():
+            self.write_summary()
+
     def _write_digest(self, path: Path) -> None:
         path.write_text(f"{self.store.digest()}\n", encoding="ascii")
 

@@ -21,7 +21,7 @@ from pydantic import BeforeValidator, ConfigDict, field_validator
 from stockade.core.errors import OptionError, RunError
 from stockade.experiment.export import Layout
 from stockade.experiment.inputs import models_by_name
-from stockade.experiment.result import SUMMARY, Result, Verification
+from stockade.experiment.result import Result, Verification
 from stockade.experiment.spec import Count, ModelSpec, Reference
 from stockade.experiment.store import ResultStore
 from stockade.experiment.workspace import MANIFEST, Manifest, Workspace, begin, check_same, read_manifest
@@ -310,8 +310,7 @@ def finished(kind: type[AnyResult], folder: Path) -> AnyResult | None:
         return None
     if not result.complete:
         return None
-    if not (folder / SUMMARY).exists():
-        result.write_summary()
+    result.complete_summary()
     return result
 
 

@@ -167,7 +167,10 @@ def finished_cell(folder: Path) -> AttackResult | None:
         run = AttackResult.open(folder)
     except RunError:  # interrupted before its first result; if it is damaged, going on will say so
         return None
-    return run if run.complete else None
+    if not run.complete:
+        return None
+    run.complete_summary()
+    return run
 
 
 def folder_names(names: Sequence[str]) -> tuple[str, ...]:
