@@ -14,7 +14,7 @@ from stockade.report.document import Document, Note
 from stockade.report.render_terminal import standard_output
 from tests.toys import WeightVictim
 
-STUDIES = ["attention", "bae", "ensemble", "masking", "rules", "transfer", "translation"]
+STUDIES = ["attention", "bae", "ensemble", "firebert", "masking", "rules", "transfer", "translation"]
 LABELS = ("[bold]no", "[/yes]")
 """Were it markup, a tag that nothing closes and one that nothing has opened."""
 
