@@ -134,6 +134,7 @@ class WorkerClassifier:
     def _running(self) -> Worker:
         if self._worker is None:
             self._worker = self._start()
+            self._worker.call({"describe": True}, _LOADING_SECONDS)  # the limit of a call is not for the import
         return self._worker
 
 
